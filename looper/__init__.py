@@ -1,0 +1,3 @@
+"""looper: a laboratory for agent-loop designs."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,39 @@
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from looper.errors import ConfigError, InvalidAnswer
+from looper.journal import Event, load_payload, read
+from looper.types import STRICT, Question, Reply
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Recording:
+    """The answers of an earlier run, by step key. It is labelled a recording wherever its answers are shown."""
+
+    path: str
+    """The history.jsonl of the run, or its folder."""
+    kind: ClassVar[str] = "recording"
+
+    @cached_property
+    def _file(self) -> Path:
+        path = Path(self.path)
+        file = path / "history.jsonl" if path.is_dir() else path
+        if not file.is_file():
+            raise ConfigError(f"model.path: there is no recording at {self.path}; give a run folder or a history.jsonl.")
+        return file
+
+    @cached_property
+    def _steps(self) -> dict[str, Event]:
+        return {event.key: event for event in read(self._file).events if event.key and event.status == "ok"}
+
+    def answer(self, question: Question) -> Reply:
+        event = self._steps.get(question.key)
+        if event is None:
+            raise InvalidAnswer(
+                f"{question.key}: the recording {self.path} has no such step; the design, task or settings differ from it."
+            )
+        value = question.returns.model_validate(load_payload(self._file.parent, event))
+        return Reply(value=value, calls=event.calls, said=event.said, by="recording")

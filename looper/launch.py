@@ -1,0 +1,202 @@
+"""From a composed configuration and a folder to an outcome on disk."""
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import looper
+from looper.agents.cast import Seats
+from looper.budget import Budget, Ledger
+from looper.control import Control
+from looper.errors import Aborted, ConfigError, Interruption
+from looper.folder import Folder, Outputs
+from looper.journal import Event, Journal, write_whole
+from looper.redact import redact
+from looper.run import Run, Stage, execute
+from looper.state import fold
+from looper.types import TERMINAL, Loop, Outcome, Question
+
+PACKAGES = ("hydra-core", "pydantic", "litellm", "mlflow", "pandas")
+VOLATILE = ("outputs", "tracking", "confirm", "hydra")
+"""Settings that do not change what a run does: not part of its identity in comparisons."""
+
+
+@dataclass
+class Parts:
+    """What a configuration builds."""
+
+    task: Any
+    loop: Any
+    budget: Budget
+    sandbox: Any
+    tracking: Any
+    config: dict[str, Any]
+
+    @property
+    def identity(self) -> str:
+        """Hash of the resolved settings that matter."""
+        known = {key: value for key, value in self.config.items() if key not in VOLATILE}
+        return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+@dataclass
+class Audience:
+    """Who is told what happens while a run is under way."""
+
+    listeners: Sequence[Callable[[Event], None]] = ()
+    terminal: Callable[[Question], str] | None = None
+    announce: Callable[[Parts, Folder, bool], None] = field(default=lambda parts, folder, resumed: None)
+
+
+def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
+    """Check and build every part. Raises ConfigError with the key that does not fit."""
+    from looper.build import instantiate
+
+    config = dict(config)
+    if not config.get("task"):
+        raise ConfigError("no task: give one with +task=NAME; `python -m looper` lists them.")
+    for key in ("task", "loop", "budget", "sandbox", "tracking"):
+        config.setdefault(key, {})
+    built = {key: instantiate(config[key], key, allowed) for key in ("sandbox", "loop", "budget", "tracking", "task")}
+    parts = Parts(**built, config=config)
+    _check_roles(parts)
+    return parts
+
+
+def _check_roles(parts: Parts) -> None:
+    known = getattr(parts.loop, "roles", {})
+    for role in parts.config.get("agents") or {}:
+        if known and role not in known:
+            near = difflib.get_close_matches(role, known, 1)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise ConfigError(f"agents.{role}: {hint}{parts.loop.name} has the roles {', '.join(known)}.")
+
+
+def launch(
+    parts: Parts,
+    path: Path,
+    *,
+    audience: Audience | None = None,
+    answers: Mapping[str, str] | None = None,
+    sync: bool = True,
+) -> Outcome:
+    """Run what is configured, or what is left of it if the folder already holds a journal.
+
+    Raises RunLocked, JournalDamaged, ReplayMismatch or ConfigError; every other end is an Outcome, on disk and returned.
+    """
+    audience = audience or Audience()
+    folder = Folder(path)
+    with folder.locked():
+        journal = Journal(folder.history, run_id=path.name, sync=sync)
+        try:
+            folder.check_head(journal)
+            return _Session(parts, folder, journal, audience, answers or {}).go()
+        finally:
+            journal.close()
+            close = getattr(parts.task, "close", None)
+            if close:
+                close()
+
+
+class _Session:
+    """One process's time with one run."""
+
+    def __init__(
+        self, parts: Parts, folder: Folder, journal: Journal, audience: Audience, answers: Mapping[str, str]
+    ):
+        self.parts, self.folder, self.journal, self.audience, self.answers = parts, folder, journal, audience, answers
+        self.outputs = Outputs(Path(parts.config.get("outputs") or folder.path.parent))
+
+    def go(self) -> Outcome:
+        before = fold(self.journal.events, self.folder.path)
+        resumed = bool(self.journal.events)
+        if resumed and before["status"] in TERMINAL:
+            raise ConfigError(f"{self.folder.path.name} has ended ({before['status']}); start a new run.")
+        self.folder.stop_file().unlink(missing_ok=True)
+        self._describe()
+        self.audience.announce(self.parts, self.folder, resumed)
+        self.journal.listeners.extend(self.audience.listeners)
+        outcome = self._run(before, resumed)
+        self._finish(outcome)
+        return outcome
+
+    def _describe(self) -> None:
+        import yaml
+
+        text = redact(yaml.safe_dump(self.parts.config, sort_keys=False, allow_unicode=False))
+        if not (self.folder.path / "config.yaml").exists():
+            write_whole(self.folder.path / "config.yaml", text.encode())
+
+    def _run(self, before: Mapping[str, Any], resumed: bool) -> Outcome:
+        control = Control(self.folder.stop_file())
+        config = self.parts.config
+        ledger = Ledger(self.parts.budget, elapsed=before["elapsed"])
+        cast = Seats(config.get("model") or {"name": "offline"}, config.get("agents") or {}, self.answers,
+                     self.audience.terminal)  # fmt: skip
+        stage = Stage(
+            self.parts.task, cast, self.journal, ledger, seed=int(config.get("seed") or 0), check=control.check,
+            events=getattr(self.parts.loop, "events", {}),
+        )  # fmt: skip
+        start = Event(event="resumed") if resumed else Event(event="run_started", payload=self._setup())
+        with control.listening():
+            try:
+                self.journal.append(start)
+                self._publish()
+                return execute(self.parts.loop, Run(stage))
+            except KeyboardInterrupt:
+                end = Aborted("Ctrl-C twice: ended at once.")
+                return Run(stage).outcome(end.status, end.reason, detail=str(end))
+            except Interruption as end:
+                return Run(stage).outcome(end.status, end.reason, detail=str(end), **end.facts)
+
+    def _setup(self) -> dict[str, Any]:
+        task, config = self.parts.task, self.parts.config
+        criteria = task.criteria
+        sandbox = self.parts.sandbox.capability().level if hasattr(self.parts.sandbox, "capability") else None
+        return {
+            "task_alias": getattr(task, "alias", None) or type(task).__name__.lower(),
+            "task": {"prompt": task.goal, "ideal_result": "; ".join(r.description or r.id for r in criteria.rules[:5])},
+            "design": self.parts.loop.name,
+            "criteria": dataclasses.asdict(criteria) | {"rules": [r.model_dump() for r in criteria.rules]},
+            "max_iterations": getattr(self.parts.loop, "max_iterations", getattr(self.parts.loop, "max_steps", None)),
+            "config_hash": self.parts.identity,
+            "seed": config.get("seed"),
+            "model": (config.get("model") or {}).get("name"),
+            "origin": getattr(task, "origin", ""),
+            "sandbox": sandbox,
+            "versions": {"looper": looper.__version__, "python": platform.python_version(), **_versions()},
+        }
+
+    def _publish(self) -> None:
+        state = self.folder.save(self.journal)
+        self.outputs.point(self.folder, state)
+
+    def _finish(self, outcome: Outcome) -> None:
+        outcome = outcome.model_copy(update={"facts": {**outcome.facts, "detail": outcome.facts.get("detail", "")}})
+        self.journal.append(Event(event=outcome.status, status="ok", payload=outcome, elapsed=0.0))
+        self._publish()
+        files = getattr(self.parts.task, "files", None)
+        if files and outcome.artifact is not None:
+            for name, text in files(outcome.artifact).items():
+                write_whole(self.folder.path / name, text.encode("utf-8", "replace"))
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def is_loop(value: object) -> bool:
+    return isinstance(value, Loop)

@@ -1,0 +1,276 @@
+"""What MLflow is told about one run: a function of its journal and of its folder, without MLflow itself (SPEC 6.1)."""
+
+import json
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from looper.errors import JournalDamaged
+from looper.journal import Event, load_payload, unseal
+from looper.redact import redact, redact_data
+from looper.types import TERMINAL
+
+SHOWN = 2000
+"""Characters of an input, output or reply that a span shows; history.jsonl has the whole."""
+LONGEST_PARAMETER = 6000
+"""Characters of a parameter's value that MLflow keeps (STACK, MLflow)."""
+FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff")
+"""What is kept of a run as artifacts, where it is there."""
+ACCOUNTS = ("inner", "outer", "tokens", "usd", "calls")
+MLFLOW_STATUS = {
+    "running": "RUNNING", "paused": "SCHEDULED", "completed": "FINISHED", "stopped": "FINISHED", "failed": "FAILED",
+    "aborted": "KILLED", "interrupted": "KILLED",
+}  # fmt: skip
+"""MLflow's status by ours; the tag `status` has ours."""
+
+
+class Tail:
+    """Reads what was appended to a journal since the last look, and checks the hash chain on the way."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.offset = 0
+        self.hash = ""
+        self.first = ""
+        """Hash of the first line: the identity of the run, for folders may be renamed and sweeps number theirs alike."""
+
+    def read(self) -> list[Event]:
+        """The whole lines that are new; an unfinished one is left for the next look. Raises JournalDamaged."""
+        if not self.path.exists():
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            *lines, _unfinished = file.read().split(b"\n")
+        return [self._open(line) for line in lines]
+
+    def _open(self, line: bytes) -> Event:
+        opened = unseal(line, self.hash)
+        if opened is None:
+            raise JournalDamaged(f"{self.path}: byte {self.offset} and after is not what was written.")
+        self.offset += len(line) + 1
+        self.hash = opened[1]
+        self.first = self.first or self.hash
+        return Event.model_validate_json(opened[0])
+
+
+@dataclass(frozen=True)
+class Point:
+    """A metric's value at a step."""
+
+    name: str
+    value: float
+    at: int
+    """Milliseconds since 1970."""
+    step: int
+    seq: int
+    """The journal line after which it was known."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a span shows of a step."""
+
+    key: str
+    name: str
+    begin: int
+    """Nanoseconds since 1970."""
+    end: int
+    ok: bool
+    by: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    tokens: tuple[int, int]
+    """In and out."""
+    cost: dict[str, float]
+
+
+def moment(event: Event) -> int:
+    """Milliseconds since 1970."""
+    return round(datetime.fromisoformat(event.ts).timestamp() * 1000)
+
+
+class Spending:
+    """What a run has spent; the cost of a finished step holds that of its calls (as in run.json)."""
+
+    def __init__(self) -> None:
+        self.spent = dict.fromkeys(ACCOUNTS, 0.0)
+        self.pending: dict[str, dict[str, float]] = {}
+        self.segments = [0.0]
+
+    def add(self, event: Event) -> None:
+        if event.event in ("run_started", "resumed"):
+            self.segments.append(0.0)
+        self.segments[-1] = max(self.segments[-1], event.elapsed)
+        if event.event == "call_done":
+            _sum(self.pending.setdefault(event.key, {}), event.cost)
+        elif event.key and event.event != "call_started":
+            self.pending.pop(event.key, None)
+            _sum(self.spent, event.cost)
+
+    def totals(self) -> dict[str, float]:
+        totals = dict(self.spent)
+        for cost in self.pending.values():
+            _sum(totals, cost)
+        return {**totals, "seconds": sum(self.segments)}
+
+
+def _sum(account: dict[str, float], cost: Mapping[str, float]) -> None:
+    for name, amount in cost.items():
+        account[name] = account.get(name, 0.0) + amount
+
+
+@dataclass
+class Record:
+    """One run as far as its journal was read."""
+
+    folder: Path
+    spans: int = 300
+    """Steps that the trace shows at most: the first and the last half."""
+    tags: dict[str, str] = field(default_factory=dict)
+    status: str = "running"
+    seq: int = 0
+    started: int = 0
+    """Milliseconds since 1970; 0 before the first event."""
+    ended: int | None = None
+    points: list[Point] = field(default_factory=list)
+    """Not yet logged."""
+    skipped: int = 0
+    """Steps that the trace does not show."""
+
+    def __post_init__(self) -> None:
+        self._spending = Spending()
+        self._iteration = 0
+        self._now: dict[str, float] = {}
+        self._at = 0
+        self._first: list[Step] = []
+        self._last: deque[Step] = deque(maxlen=self.spans - self.spans // 2)
+
+    @property
+    def over(self) -> bool:
+        return self.status in TERMINAL
+
+    @property
+    def steps(self) -> list[Step]:
+        return [*self._first, *self._last]
+
+    def take(self, event: Event) -> None:
+        """Read one more event."""
+        self.started = self.started or moment(event)
+        if event.iteration and event.iteration != self._iteration:
+            self._flush()
+            self._iteration = event.iteration
+        self.seq, self._at = event.seq, moment(event)
+        self._spending.add(event)
+        if event.event in ("run_started", "resumed"):
+            self._begin(event)
+        elif event.event == "evaluation_done":
+            self._judge(load_payload(self.folder, event))
+        elif event.event in TERMINAL | {"paused"} and not event.key:
+            self._end(event)
+        if event.key and event.event not in ("call_started", "call_done") and event.step != "affords":
+            self._now.update(self._spending.totals())
+            self._show(event)
+
+    def _begin(self, event: Event) -> None:
+        self.status, self.ended = "running", None
+        self.tags.update(status="running", reason="")
+        if event.event == "run_started":
+            setup = load_payload(self.folder, event)
+            named = {"task": "task_alias", "design": "design", "outer": "outer", "sandbox": "sandbox", "seed": "seed"}
+            named |= {"origin": "origin", "model": "model", "config_hash": "config_hash"}
+            self.tags.update({tag: _word(setup.get(name)) for tag, name in named.items()})
+            self.tags["run_id"] = event.run_id
+
+    def _judge(self, verdict: Any) -> None:
+        if isinstance(verdict, dict):
+            known = {"score": verdict.get("score"), "gate": verdict.get("passed")}
+            known["blockers"] = len(verdict.get("blockers") or [])
+            self._now.update(_numbers(known))
+
+    def _end(self, event: Event) -> None:
+        outcome = load_payload(self.folder, event)
+        facts = outcome.get("facts") or {}
+        spent = self._spending.totals()
+        self._flush()
+        self.status, self.ended = event.event, moment(event)
+        self.tags.update(status=event.event, reason=_word(outcome.get("reason")))
+        holdout = facts.get("holdout") or {}
+        known = {
+            "gate_score": outcome.get("score"), "gate_passed": outcome.get("passed"),
+            "holdout_score": holdout.get("score"), "holdout_passed": holdout.get("passed"),
+            "inner_units": spent["inner"], "outer_units": spent["outer"], "tokens": spent["tokens"], "usd": spent["usd"],
+            "model_calls": spent["calls"], "planner_calls": facts.get("planner_calls"),
+            "inner_steps": facts.get("inner_steps"), "seconds": spent["seconds"], "iterations": self._iteration,
+        }  # fmt: skip
+        self._log(_numbers(known))
+
+    def _flush(self) -> None:
+        self._log(self._now)
+        self._now = {}
+
+    def _log(self, values: Mapping[str, float]) -> None:
+        new = [Point(name, value, self._at, self._iteration, self.seq) for name, value in values.items()]
+        self.points.extend(point for point in new if math.isfinite(point.value))
+
+    def _show(self, event: Event) -> None:
+        step = _step(event)
+        if len(self._first) < self.spans // 2:
+            self._first.append(step)
+            return
+        self.skipped += len(self._last) == self._last.maxlen
+        self._last.append(step)
+
+
+def _step(event: Event) -> Step:
+    end = moment(event) * 1_000_000
+    tokens = (sum(c.tokens_in for c in event.calls), sum(c.tokens_out for c in event.calls))
+    outputs = {"value": json.dumps(event.payload, ensure_ascii=False)[:SHOWN]}
+    if event.said:
+        outputs["said"] = event.said[:SHOWN]
+    return Step(
+        key=event.key, name=event.step, begin=end - round(event.seconds * 1e9), end=end, ok=event.status != "error",
+        by=event.by, inputs={"fingerprint": event.inputs}, outputs=outputs, tokens=tokens, cost=event.cost,
+    )  # fmt: skip
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+
+
+def parameters(folder: Path) -> dict[str, str]:
+    """The run's resolved settings, flat (`budget.inner`), without secrets; empty if there is no config.yaml."""
+    import yaml
+
+    file = folder / "config.yaml"
+    if not file.exists():
+        return {}
+    config = redact_data(yaml.safe_load(file.read_text(errors="replace")))
+    return {key: redact(value)[:LONGEST_PARAMETER] for key, value in _flat(config, "") if key}
+
+
+def _flat(node: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, Mapping) and node:
+        for key, value in node.items():
+            yield from _flat(value, f"{path}.{key}" if path else str(key))
+    else:
+        text = node if isinstance(node, str) else json.dumps(node, ensure_ascii=False, default=str)
+        yield _spelled(path), text
+
+
+def _spelled(name: str) -> str:
+    """A name in MLflow's alphabet."""
+    return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name)[:250]
+
+
+def artifacts(folder: Path) -> dict[str, str]:
+    """The text of the run's files, without secrets."""
+    found = {name: folder / name for name in FILES if (folder / name).is_file()}
+    return {name: redact(path.read_text(encoding="utf-8", errors="replace")) for name, path in found.items()}

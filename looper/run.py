@@ -1,0 +1,385 @@
+"""One execution of one loop on one task: the only door between a design and the world.
+
+Every question (`ask`) and every effect (`do`) is a step: a structural key, a fingerprint of its inputs, a recorded value.
+A step that the journal holds is not repeated: its value is returned and its cost is charged. Resuming is running again.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Protocol, TypeVar, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter
+
+from looper.budget import Amounts, Ledger, metered, total
+from looper.criteria import Evaluation
+from looper.errors import BudgetExceeded, Interruption, PhaseError
+from looper.journal import Event, Journal, fingerprint
+from looper.types import Agent, Call, Loop, Outcome, Question, Reply, Usage
+
+T = TypeVar("T")
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Cast(Protocol):
+    """Who fills which role."""
+
+    def agent(self, role: str, step: str, task: Any) -> Agent:
+        """Whoever answers this kind of question; raises ConfigError if nobody can."""
+        ...
+
+
+@dataclass
+class Best:
+    """The best state that was evaluated so far (SPEC 0.3)."""
+
+    artifact: str
+    evaluation: Evaluation
+
+
+@dataclass
+class Stage:
+    """What all parts of one run share."""
+
+    task: Any
+    cast: Cast
+    journal: Journal
+    ledger: Ledger
+    seed: int = 0
+    check: Callable[[], None] = lambda: None
+    """Raises StopRequested, Paused or Aborted if a person wants the run to end; asked before every live step."""
+    events: Mapping[str, str] = field(default_factory=dict)
+    """Event name by step name, where the design has one of document 003's names for it."""
+    brief: dict[str, Any] = field(default_factory=dict)
+    """What the task's first look found and every role may see."""
+    best: Best | None = None
+    iteration: int = 0
+    phase: str = ""
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+class Run:
+    """Asks roles, does things, and remembers the answers."""
+
+    def __init__(self, stage: Stage, path: str = ""):
+        self.stage, self.path = stage, path
+        self._seen: dict[str, int] = {}
+
+    @property
+    def task(self) -> Any:
+        return self.stage.task
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.stage.ledger
+
+    @property
+    def brief(self) -> dict[str, Any]:
+        return self.stage.brief
+
+    @property
+    def best(self) -> Best | None:
+        return self.stage.best
+
+    # What a design can do
+
+    def ask(self, role: str, returns: type[Answer], /, step: str = "", **context: Any) -> Answer:
+        """Put a question to whoever holds the role; `step` names the kind of question where a role has several.
+
+        Raises BudgetExceeded if it cannot be paid, InvalidAnswer if no valid answer was given, Paused if it is waited for.
+        """
+        name = step or role
+        agent = self.stage.cast.agent(role, name, self.task)
+        kind = getattr(agent, "kind", "model")
+        price = self.ledger.budget.price(name, by_policy=kind == "policy")
+
+        def answer(key: str) -> tuple[Reply, Amounts]:
+            question = Question(
+                role=role, step=name, key=key, context=context, returns=returns, task=self.task,
+                seed=self.stage.seed, seconds_left=self.ledger.seconds_left(),
+            )  # fmt: skip
+            if getattr(agent, "metered", False):
+                return self._metered(agent, question, price)
+            with self._paying(name, price):
+                return agent.answer(question), price
+
+        return self._step(name, returns, {"role": role, **context}, answer, by=kind)
+
+    def do(self, name: str, fn: Callable[..., T], *args: Any, quantity: float = 1.0) -> T:
+        """Measure or change the world once. Killed before it is recorded, it is done again.
+
+        `quantity` multiplies the step's price, where one step does several priced things.
+        """
+        price = self.ledger.budget.price(name, quantity=quantity)
+
+        def act(_key: str) -> tuple[Reply, Amounts]:
+            with self._paying(name, price):
+                return Reply(value=fn(*args)), price
+
+        return self._step(name, returns_of(fn), args, act)
+
+    def parallel(self, **branches: "Callable[[Run], Any]") -> tuple[Any, ...]:
+        """Run branches side by side, each recorded under its own name."""
+        group = self._next("parallel")
+        runs = [Run(self.stage, f"{self.path}{group}/{name}/") for name in branches]
+        if len(runs) == 1:
+            return tuple(branch(run) for branch, run in zip(branches.values(), runs, strict=True))
+        with ThreadPoolExecutor(max(1, len(branches))) as pool:
+            return tuple(pool.map(lambda branch, run: branch(run), branches.values(), runs))
+
+    def each(self, names: Iterable[str], fn: "Callable[[Run, str], T]") -> dict[str, T]:
+        """Do the same for each of several names, side by side."""
+        names = list(names)
+        branches = {name: lambda run, name=name: fn(run, name) for name in names}
+        return dict(zip(names, self.parallel(**branches), strict=True))
+
+    def scope(self, name: str) -> "Run":
+        """A part of this run, such as an inner loop or an iteration, recorded under its own name."""
+        child = self._next(name)
+        if name == "iteration":
+            self.stage.iteration = self._seen[name]
+        return Run(self.stage, f"{self.path}{child}/")
+
+    def phase(self, name: str) -> None:
+        """Name the phase that the steps to come belong to."""
+        self.stage.phase = name
+
+    def affords(self, *names: str, quantity: float = 1.0) -> bool:
+        """Whether these steps could be paid together. The answer is journalled, so a resumed run decides alike."""
+
+        def decide() -> bool:
+            bills = [self.ledger.budget.price(name, quantity=quantity) for name in names]
+            seconds = self.ledger.seconds_left()
+            return self.ledger.affords(*bills, using=names) and (seconds is None or seconds > 0)
+
+        return self._step("affords", bool, names, lambda _key: (Reply(value=decide()), {}), lazy=True)
+
+    def keep(self, name: str, usage: Usage | None = None) -> None:
+        """Set aside what this step will cost, because it closes the run (SPEC 0.5)."""
+        self.ledger.keep(name, total((self.ledger.budget.price(name), metered(usage or Usage()))))
+
+    def note(self, event: str, /, **payload: Any) -> dict[str, Any]:
+        """Record that something happened, once, whatever is resumed; returns what is on record."""
+        return self._step(event, dict[str, Any], (), lambda _key: (Reply(value=payload), {}), lazy=True, event=event)
+
+    def consider(self, artifact: str, evaluation: Evaluation, *, final: bool = False) -> None:
+        """Remember an evaluated state if it is the best so far; `final` decides a tie for it."""
+        best = self.stage.best
+        if evaluation.better_than(best.evaluation if best else None) or (
+            final and best and not best.evaluation.better_than(evaluation)
+        ):
+            self.stage.best = Best(artifact, evaluation)
+
+    def outcome(self, status: Any, reason: str, **facts: Any) -> Outcome:
+        """An outcome with the best state so far and the score that belongs to it."""
+        best = self.stage.best
+        return Outcome(
+            status=status,
+            reason=reason,
+            artifact=best.artifact if best else None,
+            score=best.evaluation.score if best else None,
+            passed=bool(best and best.evaluation.passed),
+            facts=facts,
+        )
+
+    # How a step is taken
+
+    def _next(self, name: str) -> str:
+        self._seen[name] = self._seen.get(name, 0) + 1
+        return f"{name}.{self._seen[name]}"
+
+    def _step(
+        self,
+        name: str,
+        returns: Any,
+        inputs: Any,
+        act: Callable[[str], tuple[Reply, Amounts]],
+        by: str = "",
+        lazy: bool = False,
+        event: str = "",
+    ) -> Any:
+        key = self.path + self._next(name)
+        given = fingerprint(inputs)
+        record = self.stage.journal.find(key, given)
+        if record is not None:
+            self._replay(record)
+        else:
+            draft = Event(
+                event=event or self.stage.events.get(name, "step_done"), step=name, key=key, inputs=given, by=by,
+                iteration=self.stage.iteration, phase=self.stage.phase,
+            )  # fmt: skip
+            record = self._live(draft, returns, act, lazy)
+        return adapter(returns).validate_python(self.stage.journal.payload(record))
+
+    def _replay(self, record: Event) -> None:
+        self.ledger.charge(record.cost)
+        if record.event == "phase_error":
+            raise PhaseError(record.payload["message"], record.payload["reason"])
+        if record.event == "budget_refused":
+            raise BudgetExceeded(record.payload["message"], record.payload["reason"])
+
+    def _live(self, draft: Event, returns: Any, act: Callable[..., tuple[Reply, Amounts]], lazy: bool) -> Event:
+        self.stage.check()
+        began = time.monotonic()
+        try:
+            self._in_time(draft.step)
+            reply, cost = act(draft.key)
+        except (PhaseError, BudgetExceeded) as end:
+            self._refused(draft, end, time.monotonic() - began)
+            raise
+        self.ledger.wait(reply.waited)
+        done = draft.model_copy(
+            update={
+                "payload": adapter(returns).dump_python(reply.value, mode="json"),
+                "cost": cost, "calls": reply.calls, "said": reply.said, "by": reply.by or draft.by,
+                "seconds": round(time.monotonic() - began, 6), "elapsed": round(self.ledger.segment(), 3),
+            }
+        )  # fmt: skip
+        return self.stage.journal.append(done, lazy=lazy)
+
+    def _in_time(self, name: str) -> None:
+        left = self.ledger.seconds_left()
+        if left is not None and left <= 0 and name not in ("affords", *self.ledger.kept):
+            raise BudgetExceeded(f"{name}: the {self.ledger.budget.seconds:g} seconds of the run are used up", "time_limit")
+
+    def _refused(self, draft: Event, end: Interruption, seconds: float) -> None:
+        """Record why a step did not happen, so that a resumed run turns the same way."""
+        if isinstance(end, BudgetExceeded) and self.ledger.budget.on_limit == "ask":
+            return
+        update = {
+            "event": "budget_refused" if isinstance(end, BudgetExceeded) else "phase_error",
+            "status": "error", "payload": {"message": str(end), "reason": end.reason},
+            "cost": end.facts.pop("cost", {}), "calls": end.facts.pop("calls", []), "seconds": round(seconds, 6),
+        }  # fmt: skip
+        self.stage.journal.append(draft.model_copy(update=update))
+
+    @contextmanager
+    def _paying(self, name: str, price: Amounts) -> Iterator[None]:
+        hold = self.ledger.reserve(name, price)
+        try:
+            yield
+        except BaseException:
+            self.ledger.settle(hold, {})
+            raise
+        self.ledger.settle(hold, price)
+
+    def _metered(self, agent: Agent, question: Question, price: Amounts) -> tuple[Reply, Amounts]:
+        meter = Meter(self.stage, question.step, question.key, price)
+        meter.recover()
+        question.attempt = meter.attempt
+        try:
+            reply = agent.answer(question)
+        except PhaseError as end:
+            end.facts.update(cost=meter.cost, calls=meter.calls)
+            raise
+        return reply.model_copy(update={"calls": meter.calls}), meter.cost
+
+
+class Meter:
+    """Pays for the attempts of one question: reserve, intent line, request, settle (SPEC 0.5, 0.9)."""
+
+    def __init__(self, stage: Stage, name: str, key: str, price: Amounts):
+        self.stage, self.name, self.key, self.price = stage, name, key, price
+        self.cost: Amounts = {}
+        self.calls: list[Call] = []
+        self.number = 0
+        self.call: Call | None = None
+
+    def recover(self) -> None:
+        """Book the attempts of a process that died: those that had ended as they ended, the others as lost."""
+        tries = self.stage.journal.tries.get(self.key, [])
+        done = {event.payload["attempt"] for event in tries if event.event == "call_done"}
+        for event in tries:
+            self.number = max(self.number, event.payload["attempt"])
+            if event.event == "call_done":
+                self._book(event.calls[0], event.cost)
+            elif event.payload["attempt"] not in done:
+                worst = event.payload["worst"]
+                call = Call(
+                    label="lost", ended="process_died", estimated=True,
+                    tokens_in=int(worst.get("tokens", 0)), usd=worst.get("usd", 0.0),
+                )  # fmt: skip
+                self._book(call, worst)
+        self.stage.ledger.charge(self.cost)
+
+    @contextmanager
+    def attempt(self, label: str, worst: Usage) -> Iterator["Meter"]:
+        """One call: its worst case is reserved and its intent is on disk before it starts."""
+        self.stage.check()
+        self.number += 1
+        bill = total((self.price, metered(worst.model_copy(update={"calls": 1}))))
+        hold = self.stage.ledger.reserve(self.name, bill)
+        self.call = None
+        try:
+            self._log("call_started", {"attempt": self.number, "label": label, "worst": bill})
+            yield self
+            if self.call is None:
+                raise RuntimeError(f"{self.key}: the agent did not settle its attempt")
+        finally:
+            call = self.call or Call(label=label, ended="interrupted", estimated=True, usd=bill.get("usd", 0.0))
+            cost = self._actual(call) if self.call else bill
+            self.stage.ledger.settle(hold, cost)
+            self._book(call, cost)
+            if call.ended != "ok":
+                self._log("call_done", {"attempt": self.number, "label": label}, cost, call)
+
+    def settle(self, call: Call) -> None:
+        """The agent's receipt for the attempt under way."""
+        self.call = call
+
+    def _actual(self, call: Call) -> Amounts:
+        billed = self.price if call.tokens_in + call.tokens_out else {}
+        return total((billed, metered(Usage.of([call]))))
+
+    def _book(self, call: Call, cost: Amounts) -> None:
+        self.calls.append(call)
+        self.cost = total((self.cost, cost))
+
+    def _log(self, event: str, payload: dict[str, Any], cost: Amounts | None = None, call: Call | None = None) -> None:
+        self.stage.journal.append(
+            Event(
+                event=event, step=self.name, key=self.key, payload=payload, cost=cost or {},
+                calls=[call] if call else [], iteration=self.stage.iteration, phase=self.stage.phase,
+                status="started" if event == "call_started" else "error",
+            )  # fmt: skip
+        )
+
+
+@cache
+def _hints(fn: Any) -> Any:
+    return get_type_hints(fn)["return"]
+
+
+def returns_of(fn: Callable[..., Any]) -> Any:
+    """The declared return type of a step's function; it is what the journal decodes to."""
+    return _hints(getattr(fn, "__func__", fn))
+
+
+def execute(loop: Loop, run: Run) -> Outcome:
+    """Run a loop to its outcome, turn looper's own interruptions into statuses, and measure the holdout (SPEC 0.6)."""
+    try:
+        run.stage.brief = dict(Run(run.stage, "start/").do("prepare", run.task.prepare))
+        outcome = loop.run(run.task, run)
+    except Interruption as end:
+        outcome = run.outcome(*_ending(end, run), detail=str(end), **end.facts)
+    holdout = getattr(run.task, "holdout", None)
+    if holdout and outcome.artifact is not None and outcome.status in ("completed", "stopped"):
+        run.stage.check = lambda: None
+        verdict = Run(run.stage, "end/").do("holdout", holdout, outcome.artifact)
+        if verdict is not None:
+            outcome = outcome.model_copy(update={"facts": {**outcome.facts, "holdout": verdict.model_dump(mode="json")}})
+    return outcome
+
+
+def _ending(end: Interruption, run: Run) -> tuple[str, str]:
+    """A budget that should be asked about pauses; everything else ends as it says."""
+    if isinstance(end, BudgetExceeded) and run.ledger.budget.on_limit == "ask":
+        return "paused", "confirm"
+    return end.status, end.reason

@@ -1,0 +1,101 @@
+"""`run.json` as a function of the journal: the document's fields, rebuilt from events alone (document 003, SPEC 2.10)."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from looper.journal import Event, load_payload
+from looper.types import TERMINAL
+
+ENDINGS = TERMINAL | {"paused"}
+FIELDS = {
+    "plan_created": "plan",
+    "checks_prepared": "prepared_checks",
+    "evaluation_done": "evaluation",
+    "critique_done": "critique",
+}
+"""Which field of run.json an event's payload becomes."""
+
+
+def fresh() -> dict[str, Any]:
+    """The fields before anything happened, in the order in which they are shown."""
+    return {
+        "run_id": "", "task_alias": "", "design": "", "status": "running", "iteration": 0, "max_iterations": None,
+        "phase": "", "current_step": "", "task": {}, "criteria": {}, "plan": None, "prepared_checks": None,
+        "evaluation": None, "critique": None, "stop": {"passed": False, "reason": ""}, "last_score": 0,
+        "stagnation_count": 0, "created_at": "", "updated_at": "", "setup": {}, "spent": {}, "steps": {},
+        "elapsed": 0.0, "waiting": None, "outcome": None,
+    }  # fmt: skip
+
+
+def fold(events: Iterable[Event], folder: Path) -> dict[str, Any]:
+    """The state after these events. Same events, same bytes."""
+    state = fresh()
+    pending: dict[str, dict[str, float]] = {}
+    segments = [0.0]
+    for event in events:
+        state.update(run_id=event.run_id, updated_at=event.ts)
+        state["created_at"] = state["created_at"] or event.ts
+        if event.event in ("run_started", "resumed"):
+            segments.append(0.0)
+        segments[-1] = max(segments[-1], event.elapsed)
+        _spend(state, event, pending)
+        _place(state, event)
+        _carry(state, event, folder)
+    for cost in pending.values():
+        _add(state["spent"], cost)
+    state["spent"] = {account: round(amount, 9) for account, amount in sorted(state["spent"].items())}
+    state["elapsed"] = round(sum(segments), 3)
+    return state
+
+
+def _spend(state: dict[str, Any], event: Event, pending: dict[str, dict[str, float]]) -> None:
+    """A finished step's cost holds all its calls; until then its failed calls count one by one."""
+    if event.event == "call_done":
+        _add(pending.setdefault(event.key, {}), event.cost)
+    elif event.key and event.event != "call_started":
+        pending.pop(event.key, None)
+        _add(state["spent"], event.cost)
+        state["steps"][event.step] = state["steps"].get(event.step, 0) + 1
+
+
+def _add(account: dict[str, float], cost: dict[str, float]) -> None:
+    for name, amount in cost.items():
+        account[name] = account.get(name, 0.0) + amount
+
+
+def _place(state: dict[str, Any], event: Event) -> None:
+    state["iteration"] = event.iteration or state["iteration"]
+    state["phase"] = event.phase or state["phase"]
+    if event.key and event.step != "affords":
+        state["current_step"] = event.step.upper()
+
+
+def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
+    name = event.event
+    if name == "run_started":
+        setup = dict(load_payload(folder, event))
+        for field in ("task_alias", "design", "task", "criteria", "max_iterations"):
+            state[field] = setup.pop(field, state[field])
+        state["setup"] = setup
+    elif name == "resumed":
+        state.update(status="running", waiting=None, stop={"passed": False, "reason": ""}, outcome=None)
+    elif name in FIELDS:
+        state[FIELDS[name]] = load_payload(folder, event)
+        if name == "evaluation_done" and isinstance(state["evaluation"], dict):
+            state["last_score"] = state["evaluation"].get("score", 0)
+    elif name == "iteration_advanced" and isinstance(event.payload, dict):
+        state["stagnation_count"] = event.payload.get("stagnation_count", state["stagnation_count"])
+    elif name in ENDINGS and not event.key:
+        _end(state, event, load_payload(folder, event))
+
+
+def _end(state: dict[str, Any], event: Event, outcome: dict[str, Any]) -> None:
+    outcome = dict(outcome)
+    outcome.pop("artifact", None)  # the artifact is never in run.json: always read from artifact.md
+    state.update(
+        status=event.event,
+        stop={"passed": outcome.get("passed", False), "reason": outcome.get("reason", "")},
+        waiting=outcome.get("facts", {}).get("waiting") if event.event == "paused" else None,
+        outcome=outcome,
+    )

@@ -1,0 +1,217 @@
+"""Typed edits of a program: what a repair tries (SPEC 7.2).
+
+An edit is a splice at character offsets, so lines it does not touch keep their formatting and comments.
+"""
+
+import ast
+import hashlib
+import textwrap
+import threading
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
+
+from pydantic import BaseModel, Field
+
+from looper.errors import ConfigError
+from looper.tasks.repair.operators import (
+    arithmetic,
+    calls,
+    conditions,
+    constants,
+    insertions,
+    names,
+    statements,
+    subscripts,
+    values,
+)
+from looper.tasks.repair.operators.scene import COMPOUND, Draft, Scene
+
+MODULES = (conditions, arithmetic, constants, names, calls, subscripts, values, statements, insertions)
+KINDS: dict[str, str] = {kind: text for module in MODULES for kind, text in module.KINDS.items()}
+"""Every kind of edit with one line for people and prompts; the part before the dot is its family."""
+PRONE_TO_OVERFIT = frozenset({"condition.constant", "statement.delete"})
+"""Kinds that often satisfy tests by removing behaviour; their priors are low for that reason."""
+SHOWN = 60
+_FILTERS = threading.Lock()
+
+
+class Edit(BaseModel, frozen=True):
+    """One change of one contiguous piece of the source."""
+
+    kind: str
+    """Named operator, a key of KINDS."""
+    line: int = Field(ge=1)
+    """Line that is to blame, 1-based: where the change begins, or the statement next to an insertion."""
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    """Character offsets in the source; `start == end` inserts."""
+    text: str
+    """What takes the place of `source[start:end]`."""
+    summary: str
+    """For people: "line 7: `<` becomes `<=`"."""
+    prior: float = Field(ge=0, le=1)
+    """How likely such an edit is right before localisation; set by experience, only the order matters."""
+
+
+def apply_edit(source: str, edit: Edit) -> str:
+    """The source with the edit made; ConfigError if the edit lies outside it."""
+    if not edit.start <= edit.end <= len(source):
+        raise ConfigError(f"edit {edit.summary!r} lies outside the program: enumerate edits of this very source")
+    return source[: edit.start] + edit.text + source[edit.end :]
+
+
+def apply_pair(source: str, pair: tuple[Edit, Edit]) -> str:
+    """Two edits of the same source, made together; they must not overlap."""
+    first, second = sorted(pair, key=lambda edit: (edit.start, edit.end))
+    if first.end > second.start:
+        raise ConfigError(f"edits overlap: {first.summary!r} and {second.summary!r}; choose disjoint ones")
+    return apply_edit(apply_edit(source, second), first)
+
+
+def normal_form(source: str) -> str:
+    """Key of a program: equal for sources that compile to the same code (layout and comments do not count).
+
+    Valid within one Python version. A source that does not compile has a key of its own text.
+    """
+    with _quietly():
+        shape = _code(source) or f"text {source}"
+    return hashlib.sha256(shape.encode(errors="surrogatepass")).hexdigest()
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """No SyntaxWarning for each candidate; the filters are the process's, so one thread at a time."""
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _code(source: str) -> str | None:
+    """The compiled program without line numbers; None if it does not compile."""
+    try:
+        return repr(_shape(compile(source, "program", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _shape(code: CodeType) -> tuple[object, ...]:
+    constants = [_constant(value) for value in code.co_consts]
+    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return (code.co_code, constants, names, counts, code.co_exceptiontable)
+
+
+def _constant(value: object) -> object:
+    if isinstance(value, CodeType):
+        return _shape(value)
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else (type(value).__name__, repr(value))
+
+
+def enumerate_edits(
+    source: str,
+    *,
+    lines: Collection[int] | None = None,
+    kinds: Collection[str] | None = None,
+    support: Mapping[str, str] | None = None,
+) -> list[Edit]:
+    """All first-order edits in a fixed order, each with a result that compiles and that no other one has.
+
+    `lines` keeps edits to blame on these lines, `kinds` keeps kinds or families (a key of KINDS or its part before
+    the dot; ConfigError if unknown). `support` holds the sources of modules that the program imports from.
+    """
+    unknown = set(kinds or ()) - KINDS.keys() - {kind.split(".")[0] for kind in KINDS}
+    if unknown:
+        raise ConfigError(f"unknown kinds of edit: {', '.join(sorted(unknown))}; choose from {', '.join(KINDS)}")
+    try:
+        scene = Scene(source, dict(support or {}))
+    except SyntaxError as error:
+        where = f"line {error.lineno}: {error.msg}"
+        raise ConfigError(f"the program is not valid Python ({where}); correct that first") from error
+    with _quietly():
+        return [_edit(scene, draft) for draft in _distinct(scene, lines, kinds)]
+
+
+def _distinct(scene: Scene, lines: Collection[int] | None, kinds: Collection[str] | None) -> Collection[Draft]:
+    """The likeliest draft of each different result, where it first came up."""
+    best: dict[object, Draft] = {}
+    originals = _Originals(scene)
+    for draft in _drafts(scene):
+        if lines is not None and draft.line not in lines:
+            continue
+        if kinds is not None and draft.kind not in kinds and draft.kind.split(".")[0] not in kinds:
+            continue
+        key = originals.key(draft)
+        if key is not None and (key not in best or draft.prior > best[key].prior):
+            best[key] = draft
+    return best.values()
+
+
+def _drafts(scene: Scene) -> Iterator[Draft]:
+    table = [pair for module in MODULES for pair in module.OPERATORS]
+    for node in scene.nodes:
+        for types, operator in table:
+            if isinstance(node, types):
+                for draft in operator(scene, node):
+                    if draft is not None and scene.source[draft.start : draft.end] != draft.text:
+                        yield draft
+
+
+class _Originals:
+    """Keys of results: the tree of the one statement changed or added where there is one, else the program's code."""
+
+    def __init__(self, scene: Scene):
+        self.scene, self.whole = scene, _code(scene.source)
+        self.trees: dict[ast.stmt, str | None] = {}
+        self.declared = any(isinstance(node, ast.Global | ast.Nonlocal) for node in scene.nodes)
+
+    def key(self, draft: Draft) -> object | None:
+        """None for a draft that does not compile or changes nothing."""
+        if draft.unit is not None and not isinstance(draft.unit, ast.Try | ast.Match):
+            start, end = self.scene.unit_span(draft.unit)
+            if start <= draft.start and draft.end <= end:
+                return self._local(draft, draft.unit, start, end)
+        if draft.kind.startswith("insert.") and draft.text.endswith("\n") and not self.declared:
+            # New lines cannot clash with their surroundings, except after `global x`.
+            added = tree_of(textwrap.dedent(draft.text))
+            return None if added is None else (draft.start, len(draft.text) - len(draft.text.lstrip()), added)
+        form = _code(self.scene.source[: draft.start] + draft.text + self.scene.source[draft.end :])
+        return None if form == self.whole else form
+
+    def _local(self, draft: Draft, unit: ast.stmt, start: int, end: int) -> object | None:
+        source, tail = self.scene.source, " pass" if isinstance(unit, COMPOUND) else ""
+        if unit not in self.trees:
+            self.trees[unit] = tree_of(source[start:end] + tail)
+        result = tree_of(source[start : draft.start] + draft.text + source[draft.end : end] + tail)
+        return None if result is None or result == self.trees[unit] else (start, result)
+
+
+@lru_cache(maxsize=50_000)
+def tree_of(text: str) -> str | None:
+    """The tree of one statement without positions; None if it is not valid."""
+    if text.startswith("elif"):
+        text = text[2:]
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _edit(scene: Scene, draft: Draft) -> Edit:
+    old, new = (_shown(text) for text in (scene.source[draft.start : draft.end], draft.text))
+    if not old:
+        what = f"`{new}` inserted"
+    elif not new or new == "pass":
+        what = f"`{old}` deleted"
+    else:
+        what = f"`{old}` becomes `{new}`"
+    summary = f"line {draft.line}: {what}"
+    return Edit(kind=draft.kind, line=draft.line, start=draft.start, end=draft.end, text=draft.text,
+                summary=summary, prior=round(min(1.0, draft.prior), 6))  # fmt: skip
+
+
+def _shown(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= SHOWN else flat[: SHOWN - 1] + "…"
