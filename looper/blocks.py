@@ -14,7 +14,7 @@ ARTIFACTS = ("artifact_created", "refinement_done")
 ENDINGS = TERMINAL | {"paused"}
 SLOW = 2.0
 """Seconds from which a step is worth a line whatever it is."""
-SILENT = ("affords", "run_started", "call_started")
+SILENT = ("affords", "run_started", "resumed", "call_started")
 LABELS = {"recording": "a recording", "simulated": "a simulation"}
 """What must not be taken for the real thing."""
 
@@ -83,6 +83,22 @@ def _bill(event: Event) -> str:
 
 def _gist(payload: Any) -> str:
     return f": {brief(payload, 120)}" if payload not in (None, {}, "") else ""
+
+
+def cell(value: Any, widest: int = 60) -> str:
+    """A value in a table, harmless and on one line."""
+    if value is None:
+        return "-"
+    return amount(value) if isinstance(value, int | float) else brief(value, widest)
+
+
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Cells in columns as wide as their widest cell, the last one as it comes."""
+    widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads) - 1)]
+    return [
+        "  ".join([*(text.ljust(width) for text, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
+        for line in [heads, *rows]
+    ]
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """What a run may spend, and the ledger of what it has spent and promised (SPEC 0.5, document 004 ControlBudget).
 
-Two accounts in units: `inner` pays cheap deterministic work, `outer` pays model calls and planning. Beside them optional
-caps on USD, tokens, model calls and seconds. The worst case of a step is reserved before it and settled after it, so
-that at no instant spent + reserved exceeds a cap.
+Two accounts in units: `inner` pays cheap deterministic work, `outer` pays model calls and planning. Beside them
+optional caps on USD, tokens, model calls and seconds. The worst case of a step is reserved before it and settled after
+it, so that at no instant spent + reserved exceeds a cap.
 """
 
 import threading
@@ -58,7 +58,7 @@ class Budget:
     seconds: Cap | None = None
     """Working time in the whole run, over all resumes; waiting as a server asked for is not counted."""
     on_limit: Literal["hard", "wrap_up", "ask"] = "wrap_up"
-    """At a cap: `hard` ends at once, `wrap_up` uses what was kept to finish cleanly, `ask` pauses (resume with more)."""
+    """At a cap: `hard` ends at once, `wrap_up` uses what was kept to finish, `ask` pauses (resume with more)."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """Price of each step by its name; a name that is not listed costs no units."""
 
@@ -102,6 +102,8 @@ class Ledger:
         self.kept: dict[str, Amounts] = {}
         self.refilled: Amounts = {}
         """What was spent on an account before its refills."""
+        self.owed: Amounts = {}
+        """What the journal of a resumed run says was spent, as far as its steps have not been reached again."""
         self._lock = threading.Lock()
         self._before = elapsed
         self._began = time.monotonic()
@@ -115,13 +117,18 @@ class Ledger:
     def _left(self, account: str) -> float:
         cap = self.caps.get(account, float("inf"))
         kept = sum(amounts.get(account, 0.0) for amounts in self.kept.values())
-        return cap - self.spent.get(account, 0.0) - self.promised.get(account, 0.0) - kept
+        out = sum(amounts.get(account, 0.0) for amounts in (self.spent, self.promised, self.owed))
+        return cap - out - kept
 
     def affords(self, *bills: Mapping[str, float], using: Iterable[str] = ()) -> bool:
         """Whether all of these could be paid together, `using` naming what was kept for them."""
+        return self.short(*bills, using=using) is None
+
+    def short(self, *bills: Mapping[str, float], using: Iterable[str] = ()) -> str | None:
+        """The account that could not pay all of these together, or None."""
         with self._lock:
             kept = total(self.kept.get(name, {}) for name in using)
-            return not self._short(total(bills), kept)
+            return self._short(total(bills), kept)
 
     def _short(self, bill: Mapping[str, float], kept: Mapping[str, float]) -> str | None:
         for account, amount in bill.items():
@@ -135,7 +142,8 @@ class Ledger:
         Raises BudgetExceeded if there is not even that much.
         """
         with self._lock:
-            if account := self._short(amounts, {}):
+            # What is owed was spent after this moment of the run, in part on what is kept here.
+            if account := self._short(amounts, self.owed):
                 raise BudgetExceeded(self._sentence(name, account, amounts), account=account)
             self.kept[name] = dict(amounts)
 
@@ -160,9 +168,17 @@ class Ledger:
             self.promised = {a: v for a, v in total((self.promised, scaled(hold, -1.0))).items() if abs(v) > SLACK}
             self.spent = total((self.spent, actual))
 
-    def charge(self, actual: Mapping[str, float]) -> None:
-        """Book a recorded cost: a replayed step, or a call that was lost."""
-        self.settle({}, actual)
+    def owe(self, recorded: Mapping[str, float]) -> None:
+        """Hold what the journal says was spent until `charge` books it: no branch of a resumed run can use it."""
+        with self._lock:
+            self.owed = total((self.owed, recorded))
+
+    def charge(self, actual: Mapping[str, float], name: str = "") -> None:
+        """Book a recorded cost: a replayed step, which used what was kept under its name, or a call that was lost."""
+        with self._lock:
+            self.kept.pop(name, None)
+            self.owed = {a: v for a, v in total((self.owed, scaled(actual, -1.0))).items() if v > SLACK}
+            self.spent = total((self.spent, actual))
 
     def refill(self, account: str) -> None:
         """Start an account afresh (document 004: a replan resets the inner budget)."""
@@ -172,7 +188,7 @@ class Ledger:
     def overall(self) -> Amounts:
         """Everything that was ever spent, refills included."""
         with self._lock:
-            return total((self.spent, self.refilled))
+            return total((self.spent, self.refilled, self.owed))
 
     def wait(self, seconds: float) -> None:
         """Leave out of the working time what a server told us to wait."""

@@ -7,20 +7,22 @@ standard output is one JSON object (DESIGN, Errors, output, style).
 import json
 import sys
 import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self, TextIO
 
 from pydantic_core import to_jsonable_python
 
 from looper.agents.human import example, from_file, understand
-from looper.blocks import LABELS, Block, alias_of, amount, step_line
+from looper.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
 from looper.errors import ConfigError, Paused
 from looper.folder import Folder
 from looper.gauge import Gauge
 from looper.journal import Event
 from looper.launch import Audience, Parts
-from looper.screen import Screen, brief
+from looper.screen import Screen, brief, json_line
 from looper.summary import Story, card, final_summary
-from looper.types import Question
+from looper.types import Outcome, Question
 
 SHOWN = 60
 """Lines of each part of a question's context that are shown; the whole of it is in the journal's neighbours."""
@@ -36,10 +38,12 @@ class Console:
         *,
         json_mode: bool = False,
         quiet: bool = False,
+        compact: bool = False,
         stdin: TextIO | None = None,
     ):
+        """`compact` is for the cells of a sweep: no blocks, one line at the end of each."""
         self.screen = Screen(out or sys.stdout, err or sys.stderr, quiet=quiet)
-        self.json_mode, self.stdin = json_mode, stdin or sys.stdin
+        self.json_mode, self.compact, self.stdin = json_mode, compact, stdin or sys.stdin
         self.gauge: Gauge | None = None
         self.block: Block | None = None
         self._lock = threading.Lock()
@@ -55,8 +59,8 @@ class Console:
 
     def announce(self, parts: Parts, folder: Folder, resumed: bool) -> None:
         """What is about to run, who plays, what it may spend, what contains it."""
-        for line in announcement(parts, folder, resumed):
-            self.screen.tell(line)
+        lines = announcement(parts, folder, resumed)
+        self.screen.tell("\n".join(lines[:1] if self.compact else lines))
         rounds = getattr(parts.loop, "max_iterations", getattr(parts.loop, "max_steps", None))
         self.block = Block(folder.path, rounds)
         self.gauge = Gauge(parts, folder.state()["spent"] if resumed else {}, rounds)
@@ -67,10 +71,10 @@ class Console:
         with self._lock:
             if self.gauge:
                 self.gauge.take(event)
-            if line := step_line(event):
+            if not self.compact and (line := step_line(event)):
                 self.screen.tell(line)
             due = self.block.take(event) if self.block else []
-            if due and not self.json_mode:
+            if due and not self.json_mode and not self.compact:
                 self.screen.say("\n".join(due))
 
     def terminal(self, question: Question) -> str:
@@ -92,6 +96,7 @@ class Console:
         """A line; more of them while JSON is not finished, an empty line ends it; None at the end of input."""
         lines: list[str] = []
         while True:
+            self.screen.prompt("... " if lines else "answer> ")
             line = self.stdin.readline()
             if not line:
                 return "\n".join(lines) if lines else None
@@ -99,14 +104,28 @@ class Console:
             if not lines[0].lstrip().startswith(("{", "[")) or not line.strip() or _is_json("\n".join(lines)):
                 return "\n".join(lines).strip()
 
-    def summary(self, folder: Folder) -> None:
-        """How it ended, for people or as one JSON object."""
+    def summary(self, outcome: Outcome | None, folder: Path) -> None:
+        """How it ended, for people or as one JSON object; told from the folder, which says what `outcome` says."""
         self.screen.close()
-        story = Story.of(folder)
-        if self.json_mode:
-            self.screen.say(json.dumps(card(story)))
+        story = Story.of(Folder(folder))
+        if self.compact:
+            reached = score(outcome.score if outcome else story.outcome.get("score"))
+            self.screen.tell(
+                f"{story.name}: {story.status} ({story.state['stop']['reason'] or 'no reason'}), score {reached}"
+            )
+        elif self.json_mode:
+            self.screen.say(json_line(card(story)))
         else:
             self.screen.say("\n".join(final_summary(story)))
+
+
+def table(rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> str:
+    """The cells of a sweep, a row each, or as one JSON array."""
+    if as_json:
+        return json_line([dict(row) for row in rows])
+    heads = list(dict.fromkeys(key for row in rows for key in row))
+    heads = [*(head for head in heads if head != "folder"), *(head for head in heads if head == "folder")]
+    return "\n".join(columns(heads, [[cell(row.get(head)) for head in heads] for row in rows]))
 
 
 def _is_json(text: str) -> bool:
@@ -164,7 +183,7 @@ def asking(question: Question) -> list[str]:
     lines = ["", f"── {question.role} is asked: {question.step} ({question.key}) ──"]
     for name, value in question.context.items():
         lines += [f"{name}:", *(f"  {line}" for line in readable(value))]
-    lines.append("The answer, as JSON or @FILE (Ctrl-D: answer later). Its fields:")
+    lines.append("The answer, as JSON or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort). Its fields:")
     schema = question.returns.model_json_schema()
     needed = schema.get("required", [])
     for name, info in schema.get("properties", {}).items():

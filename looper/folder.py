@@ -3,14 +3,14 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from looper.errors import ConfigError, JournalDamaged, RunLocked
+from looper.errors import ConfigError, JournalDamaged, Paused, RunLocked
 from looper.journal import Journal, read, write_whole
-from looper.state import fold
+from looper.state import ENDINGS, fold
 from looper.types import TERMINAL
 
 LOCK = "lock"
@@ -22,7 +22,7 @@ def dump(data: Any) -> bytes:
 
 
 class Folder:
-    """One run on disk: `history.jsonl` is the truth, `run.json` and `artifact.md` can be rebuilt from it (SAFETY P5)."""
+    """One run on disk: `history.jsonl` is the truth; `run.json` and `artifact.md` are rebuilt from it (SAFETY P5)."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -60,10 +60,18 @@ class Folder:
         return False
 
     def state(self) -> dict[str, Any]:
-        """What run.json would say now, told from the journal. Raises ConfigError if there is no journal."""
+        """What run.json would say now, told from the journal.
+
+        Raises ConfigError if there is no journal, JournalDamaged if it is not the one that run.json was written from.
+        """
         if not self.history.exists():
-            raise ConfigError(f"{self.path.name}: has no history.jsonl, so nothing can be told or resumed; start a new run.")
-        return fold(read(self.history).events, self.path)
+            raise ConfigError(
+                f"{self.path.name}: has no history.jsonl: nothing can be told or resumed; start a new run."
+            )
+        known = self.saved()  # before the journal, which may grow meanwhile
+        found = read(self.history)
+        check_head(known, found.hashes)
+        return fold(found.events, self.path)
 
     def status(self, state: dict[str, Any]) -> str:
         """The status for people: a `running` run whose process is gone was interrupted and can be resumed."""
@@ -71,14 +79,8 @@ class Folder:
         return "interrupted" if interrupted else state["status"]
 
     def check_head(self, journal: Journal) -> None:
-        """Refuse a journal that is shorter than, or differs from, the one that run.json was written from (SAFETY P4)."""
-        known = self.saved().get("journal") or {}
-        seq = known.get("seq", 0)
-        if seq > len(journal.hashes) or (seq and journal.hashes[seq - 1] != known.get("hash")):
-            raise JournalDamaged(
-                f"history.jsonl has {len(journal.hashes)} whole lines, but run.json was written after line {seq} of another "
-                "one; nothing was run. Restore the file from a backup, or start a new run."
-            )
+        """Refuse a journal that is shorter than the one that run.json was written from, or another one (SAFETY P4)."""
+        check_head(self.saved(), journal.hashes)
 
     def saved(self) -> dict[str, Any]:
         """run.json as it stands, or nothing if it is lost or broken: it is rebuilt from the journal then."""
@@ -90,23 +92,41 @@ class Folder:
         return data if isinstance(data, dict) else {}
 
     def save(self, journal: Journal) -> dict[str, Any]:
-        """Write run.json and, once there is one, artifact.md from the journal."""
+        """Write run.json and, once there is one, artifact.md from the journal. Raises Paused if the disk is full."""
         state = fold(journal.events, self.path)
         state["journal"] = {"seq": len(journal.events), "hash": journal.hashes[-1] if journal.hashes else ""}
-        write_whole(self.path / "run.json", dump(state))
         artifact = last_artifact(journal)
-        if artifact is not None:
-            write_whole(self.path / "artifact.md", artifact.encode("utf-8", "replace"))
+        try:
+            write_whole(self.path / "run.json", dump(state))
+            if artifact is not None:
+                write_whole(self.path / "artifact.md", artifact.encode("utf-8", "replace"))
+        except OSError as error:
+            raise Paused(
+                f"{self.path.name}: run.json or artifact.md cannot be written ({error.strerror or error}); history.jsonl "
+                "is whole. Free some space or make the folder writable, then `resume`.",
+                "storage",
+            ) from error
         return state
 
     def stop_file(self) -> Path:
         return self.path / STOP
 
 
+def check_head(known: Mapping[str, Any], hashes: Sequence[str]) -> None:
+    """Raises JournalDamaged unless a journal with these lines goes on from the one that run.json was written from."""
+    head = known.get("journal")
+    seq, digest = (head.get("seq", 0), head.get("hash")) if isinstance(head, dict) else (0, None)
+    if not isinstance(seq, int) or seq > len(hashes) or (seq > 0 and hashes[seq - 1] != digest):
+        raise JournalDamaged(
+            f"history.jsonl has {len(hashes)} whole lines, but run.json was written after line {seq} of another one; "
+            "nothing was run. Restore the file from a backup, or start a new run."
+        )
+
+
 def last_artifact(journal: Journal) -> str | None:
     """The artifact of the outcome, else the last one that an event created or refined."""
     for event in reversed(journal.events):
-        if event.event in TERMINAL or event.event == "paused":
+        if event.event in ENDINGS and not event.key:
             text = journal.payload(event).get("artifact")
         elif event.event in ("artifact_created", "refinement_done"):
             text = journal.payload(event).get("text")
@@ -154,7 +174,7 @@ class Outputs:
             known = json.loads(self.pointer.read_bytes())
         except (FileNotFoundError, ValueError):
             return None
-        folder = Folder(self.root / known.get("folder", ""))
+        folder = Folder(self.root / str(known.get("folder", "") if isinstance(known, dict) else ""))
         return folder if folder.history.exists() else None
 
     def point(self, folder: Folder, state: dict[str, Any]) -> None:

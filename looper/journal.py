@@ -1,8 +1,8 @@
 """The append-only record of a run: one JSON line per event, `history.jsonl`. Resuming is re-reading it.
 
 Line format of document 003 (ts, run_id, iteration, phase, step, event, status, payload) plus the step's key, the
-fingerprint of its inputs, cost, calls and seconds, a sequence number and a hash chain. The chain tells a torn tail (cut when
-the journal is opened for writing) from damage (refused, SAFETY P4).
+fingerprint of its inputs, cost, calls and seconds, a sequence number and a hash chain. The chain tells a torn tail (cut
+when the journal is opened for writing) from damage (refused, SAFETY P4).
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from looper.errors import JournalDamaged, Paused, ReplayMismatch
+from looper.errors import JournalDamaged, Paused, PhaseError, ReplayMismatch
 from looper.redact import redact, redact_data
 from looper.types import Call
 
@@ -97,7 +97,8 @@ def read(path: Path) -> Read:
                 f"{path.name}: line {number} is not what was written; nothing was run. Restore the file from a backup, "
                 "or start a new run."
             )
-        events.append(Event.model_validate_json(opened[0]))
+        # json, not pydantic's parser, which refuses the lone surrogates that texts may hold
+        events.append(Event.model_validate(json.loads(opened[0])))
         hashes.append(opened[1])
     if tail and unseal(tail[:-1], hashes[-1] if hashes else ""):
         raise JournalDamaged(f"{path.name}: the end of line {len(lines) + 1} was changed after it was written.")
@@ -128,6 +129,8 @@ class Journal:
         found = read(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if self.sync and not found.events:
+            sync_folder(path.parent)  # or a loss of power could take the whole new file
         if found.torn:
             os.ftruncate(self._file, found.good)
             os.fsync(self._file)
@@ -155,14 +158,17 @@ class Journal:
 
     def append(self, event: Event, *, lazy: bool = False) -> Event:
         """Write one event; returns it as a reader would see it (redacted, decoded from JSON)."""
-        payload = self._stow(event.payload)
+        payload = self._stow(event)
         with self._lock:
+            if self.path is not None and self._file is None:
+                raise RuntimeError(f"{event.event}: the journal is closed; nothing may happen after it")
             event = event.model_copy(
                 update={
                     "seq": len(self.events) + 1,
                     "ts": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                     "run_id": self.run_id,
                     "payload": payload,
+                    "cost": {account: float(amount) for account, amount in event.cost.items()},
                     "said": redact(event.said),
                 }
             )
@@ -201,14 +207,17 @@ class Journal:
             "storage",
         )
 
-    def _stow(self, payload: Any) -> Any:
+    def _stow(self, event: Event) -> Any:
         """The payload as JSON data, free of secrets; a large one becomes a reference to a file."""
-        data = to_jsonable_python(payload)
-        text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+        data = to_jsonable_python(event.payload)
+        try:
+            text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+        except ValueError as error:
+            raise PhaseError(f"{event.key or event.event}: its value cannot be kept ({error}).") from error
         if redact(text) != text:
             data = redact_data(data)
             text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-        if self.path is None or len(text) <= LARGE:
+        if self.path is None or (len(text) <= LARGE and not is_reference(data)):
             return json.loads(text)
         name = hashlib.sha256(text.encode()).hexdigest()
         target = self.path.parent / "blobs" / name
@@ -221,7 +230,7 @@ class Journal:
 
     def payload(self, event: Event) -> Any:
         """The payload itself, read from its file if it was large. Raises JournalDamaged if that file was changed."""
-        return load_payload(self.path.parent if self.path else Path(), event)
+        return load_payload(self.path.parent, event) if self.path else event.payload
 
     def close(self) -> None:
         """Release the file; the journal can still be read."""
@@ -233,9 +242,14 @@ class Journal:
         return iter(self.events)
 
 
+def is_reference(data: Any) -> bool:
+    """Whether this stands for a file; data that only looks so is kept in a file itself."""
+    return isinstance(data, dict) and data.keys() == {"$blob"}
+
+
 def load_payload(folder: Path, event: Event) -> Any:
     """The payload of an event of the journal in `folder`."""
-    if not (isinstance(event.payload, dict) and event.payload.keys() == {"$blob"}):
+    if not is_reference(event.payload):
         return event.payload
     name = event.payload["$blob"]
     file = folder / "blobs" / Path(name).name
@@ -257,7 +271,12 @@ def write_whole(path: Path, data: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -13,109 +13,22 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from looper.errors import LooperError
-from looper.folder import Folder
-from looper.mirror_record import Record, Tail, artifacts, parameters
-from looper.mirror_store import Place, Store, digest, locked
+from looper.mirror_shadow import LOCK, Shadow, brief
+from looper.mirror_store import Place, Store
 from looper.redact import redact
 
 POLL = 0.5
 """Seconds between two looks at the journals."""
-SETTLED = 2.0
-"""Seconds after the last event after which a run's files are taken to be written."""
 PATIENCE = 60.0
 """Seconds of failures after which the mirror gives up once its command has ended; `looper sync` makes up for it."""
 LONGEST_PAUSE = 15.0
 """Seconds between two tries at most while MLflow fails."""
-LOCK = "mirror.lock"
-
-
-class Shadow:
-    """One run in MLflow, as far as it was logged."""
-
-    def __init__(self, folder: Path, place: Place, tags: Mapping[str, str] | None = None):
-        self.folder, self.place, self.extra = folder, place, dict(tags or {})
-        self.tail = Tail(folder / "history.jsonl")
-        self.record = Record(folder, spans=place.spans)
-        self.run: Any = None
-        self.logged = 0
-        """Journal lines that MLflow knows."""
-        self.known: dict[str, str] = {}
-        """Tags as MLflow has them."""
-        self.touched = time.monotonic()
-        self.wrote = False
-
-    @property
-    def sweep(self) -> str | None:
-        """The multirun that this run belongs to, by its folder: outputs/sweeps/SWEEP/JOB."""
-        parent = self.folder.resolve().parent
-        return parent.name if parent.parent == self.place.outputs.resolve() / "sweeps" else None
-
-    def advance(self, store: Store, *, last: bool = False) -> None:
-        """Log what is new; `last` says that no process writes this run any more, or that nobody looks again."""
-        for event in self.tail.read():
-            self.record.take(event)
-            self.touched = time.monotonic()
-        if not self.tail.first:
-            return
-        if self.run is None:
-            self._find(store)
-        self._log(store)
-        settled = self.record.status != "running" and time.monotonic() - self.touched > SETTLED
-        if last or settled:
-            self._finish(store, last)
-
-    def _find(self, store: Store) -> None:
-        run = store.find(**{"looper__journal": self.tail.first})
-        if run is None:
-            tags = dict(self.extra)
-            if self.sweep:
-                tags |= {"sweep": self.sweep, "mlflow.parentRunId": store.sweep(self.sweep)}
-            run = store.begin(self.record, self.tail.first, tags)
-            self.wrote = True
-        self.known = dict(run.data.tags)
-        self.logged = int(self.known.get("looper.seq", 0))
-        store.parameters(run, parameters(self.folder))
-        self.run = run
-
-    def _log(self, store: Store) -> None:
-        if self.record.seq <= self.logged:
-            self.record.points.clear()
-            return
-        new = [point for point in self.record.points if point.seq > self.logged]
-        store.log(self.run.info.run_id, new)
-        self._tag(store, {**self.record.tags, "looper.seq": str(self.record.seq)})
-        self.logged = self.record.seq
-        self.record.points.clear()
-
-    def _tag(self, store: Store, tags: Mapping[str, str]) -> None:
-        changed = {name: value for name, value in tags.items() if self.known.get(name) != value}
-        if changed:
-            store.log(self.run.info.run_id, tags=changed)
-            self.known.update(changed)
-            self.wrote = True
-
-    def _finish(self, store: Store, last: bool) -> None:
-        run_id = self.run.info.run_id
-        texts = artifacts(self.folder)
-        found = digest(texts)
-        if self.known.get("looper.files") != found:
-            store.artifacts(run_id, texts)
-            self._tag(store, {"looper.files": found})
-        if self.place.traces and self.record.over and "looper.trace" not in self.known:
-            self._tag(store, {"looper.trace": store.trace(run_id, self.record)})
-        status = self.record.status
-        if last and status == "running" and not Folder(self.folder).alive():
-            status = "interrupted"
-        self._tag(store, {"status": status})
-        if self.known.get("looper.marked") != status:
-            store.mark(run_id, status, self.record.ended)
-            self._tag(store, {"looper.marked": status})
 
 
 @dataclass
@@ -139,12 +52,6 @@ class Failures:
 
     def clear(self) -> None:
         self.since, self.pause = None, 0.0
-
-
-def brief(error: Exception) -> str:
-    """One short line without secrets."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return redact(f"{type(error).__name__}: {lines[0]}"[:300]) if lines else type(error).__name__
 
 
 @dataclass
@@ -174,7 +81,7 @@ class Session:
             except ImportError as error:
                 self.failures.add(error, "MLflow cannot be loaded")
                 return 1
-            except Exception as error:  # the boundary: whatever MLflow and its drivers raise is counted, shown and tried again
+            except Exception as error:  # the boundary: what MLflow and its drivers raise is counted and shown
                 self.failures.add(error, self.place.experiment)
             else:
                 self.failures.clear()
@@ -184,6 +91,9 @@ class Session:
         return self.done | self.damaged >= set(self.shadows) and not self.sweeps
 
     def hopeless(self) -> bool:
+        """Whether there is no point in trying on: it has failed for long, or the outputs were deleted."""
+        if not self.place.outputs.is_dir():
+            return True
         return self.failures.since is not None and time.monotonic() - self.failures.since > PATIENCE
 
     def _receive(self, seconds: float) -> None:
@@ -206,9 +116,16 @@ class Session:
         if self.store is None:
             self.store = Store(self.place)
             self.report({"ready": True})
+        busy: list[str] = []
         for folder, shadow in list(self.shadows.items()):
-            if folder not in self.done | self.damaged and self._alone(folder):
+            if folder in self.done | self.damaged:
+                continue
+            if self._alone(folder):
                 self._advance(self.store, folder, shadow)
+            elif self.closed:
+                busy.append(folder.name)
+        if busy:
+            raise LooperError(f"{', '.join(busy)}: another process mirrors this run")
         if self.closed and self.done | self.damaged >= set(self.shadows):
             for sweep in sorted(self.sweeps):
                 self.store.close_sweep(self.store.sweep(sweep))
@@ -229,56 +146,23 @@ class Session:
     def _alone(self, folder: Path) -> bool:
         """Whether no other mirror is at this run; its lock is held until this one ends."""
         if folder in self.locks or not folder.is_dir():
-            return folder in self.locks or self.closed
+            return True
         file = (folder / LOCK).open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        except BlockingIOError:
             file.close()
-            if self.closed:
-                raise LooperError(f"{folder.name}: another process mirrors this run") from error
             return False
         self.locks[folder] = file
         return True
 
 
-@dataclass
-class Synced:
-    """What `sync` found."""
-
-    written: list[str] = field(default_factory=list)
-    """Runs of which something was missing in MLflow, and is there now."""
-    same: list[str] = field(default_factory=list)
-    """Runs that were complete."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """What went wrong, by run."""
-
-
-def sync(place: Place, folders: Sequence[Path]) -> Synced:
-    """Bring these runs in MLflow up to date. Raises whatever MLflow raises if its store cannot be opened at all."""
-    found = Synced()
-    store = Store(place)
-    sweeps: set[str] = set()
-    for folder in folders:
-        shadow = Shadow(folder, place)
-        try:
-            with locked(folder / LOCK, 1.0):
-                shadow.advance(store, last=True)
-        except Exception as error:  # the boundary: one run that cannot be logged must not keep the others from it
-            found.failed[folder.name] = brief(error)
-            continue
-        (found.written if shadow.wrote else found.same).append(folder.name)
-        if shadow.sweep and shadow.wrote:
-            sweeps.add(shadow.sweep)
-    for sweep in sorted(sweeps):
-        store.close_sweep(store.sweep(sweep))
-    return found
-
-
 def _listen(inbox: "queue.Queue[dict[str, Any]]") -> None:
-    """Read the parent's words in a thread, so that its pipe never fills; the end of the pipe is the end of the command."""
-    for line in sys.stdin.buffer:
-        with contextlib.suppress(ValueError):  # the last line of a parent that was killed may be a part
+    """Read the parent's words in a thread, so that its pipe never fills; where the pipe ends, so did the command."""
+    unread = b""
+    while chunk := os.read(0, 65536):
+        *lines, unread = (unread + chunk).split(b"\n")
+        for line in lines:
             inbox.put(json.loads(line))
     inbox.put({"close": True})
 

@@ -20,7 +20,7 @@ LONGEST_PARAMETER = 6000
 """Characters of a parameter's value that MLflow keeps (STACK, MLflow)."""
 FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff")
 """What is kept of a run as artifacts, where it is there."""
-ACCOUNTS = ("inner", "outer", "tokens", "usd", "calls")
+ACCOUNTS: tuple[str, ...] = ("inner", "outer", "tokens", "usd", "calls")
 MLFLOW_STATUS = {
     "running": "RUNNING", "paused": "SCHEDULED", "completed": "FINISHED", "stopped": "FINISHED", "failed": "FAILED",
     "aborted": "KILLED", "interrupted": "KILLED",
@@ -36,7 +36,7 @@ class Tail:
         self.offset = 0
         self.hash = ""
         self.first = ""
-        """Hash of the first line: the identity of the run, for folders may be renamed and sweeps number theirs alike."""
+        """Hash of the first line: the run's identity, for folders may be renamed and sweeps number theirs alike."""
 
     def read(self) -> list[Event]:
         """The whole lines that are new; an unfinished one is left for the next look. Raises JournalDamaged."""
@@ -97,7 +97,7 @@ class Spending:
     """What a run has spent; the cost of a finished step holds that of its calls (as in run.json)."""
 
     def __init__(self) -> None:
-        self.spent = dict.fromkeys(ACCOUNTS, 0.0)
+        self.spent: dict[str, float] = dict.fromkeys(ACCOUNTS, 0.0)
         self.pending: dict[str, dict[str, float]] = {}
         self.segments = [0.0]
 
@@ -202,7 +202,8 @@ class Record:
         known = {
             "gate_score": outcome.get("score"), "gate_passed": outcome.get("passed"),
             "holdout_score": holdout.get("score"), "holdout_passed": holdout.get("passed"),
-            "inner_units": spent["inner"], "outer_units": spent["outer"], "tokens": spent["tokens"], "usd": spent["usd"],
+            "inner_units": spent["inner"], "outer_units": spent["outer"],
+            "tokens": spent["tokens"], "usd": spent["usd"],
             "model_calls": spent["calls"], "planner_calls": facts.get("planner_calls"),
             "inner_steps": facts.get("inner_steps"), "seconds": spent["seconds"], "iterations": self._iteration,
         }  # fmt: skip
@@ -213,7 +214,7 @@ class Record:
         self._now = {}
 
     def _log(self, values: Mapping[str, float]) -> None:
-        new = [Point(name, value, self._at, self._iteration, self.seq) for name, value in values.items()]
+        new = [Point(name, round(value, 9), self._at, self._iteration, self.seq) for name, value in values.items()]
         self.points.extend(point for point in new if math.isfinite(point.value))
 
     def _show(self, event: Event) -> None:

@@ -50,7 +50,6 @@ class Place:
 @contextmanager
 def locked(path: Path, seconds: float) -> Iterator[None]:
     """Hold a lock file, for which at most so many seconds are waited. Raises LooperError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + seconds
     with path.open("a") as file:
         while True:
@@ -59,7 +58,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
                 break
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
-                    raise LooperError(f"{path.name}: another process has been writing there; try again later.") from error
+                    raise LooperError(f"{path.name}: another process is at it; try again later.") from error
                 time.sleep(0.1)
         yield
 
@@ -95,7 +94,7 @@ class Store:
             return client, client.create_experiment(self.place.experiment, artifact_location=self._artifacts())
         if found.lifecycle_stage != "active":
             raise LooperError(
-                f"tracking.experiment: `{self.place.experiment}` was deleted in MLflow; restore it there or name another."
+                f"tracking.experiment: `{self.place.experiment}` was deleted in MLflow; restore it or name another."
             )
         return client, found.experiment_id
 
@@ -111,8 +110,8 @@ class Store:
         return found[0] if found else None
 
     def begin(self, record: Record, identity: str, tags: Mapping[str, str]) -> Any:
-        """A new run for this record."""
-        known = {**record.tags, **tags, "looper.journal": identity, "looper.run_id": record.tags.get("run_id", "")}
+        """A new run for this record; its own tags win, for `sync` knows no others."""
+        known = {**tags, **record.tags, "looper.journal": identity, "looper.run_id": record.tags.get("run_id", "")}
         known |= {"mlflow.source.name": "looper", "mlflow.source.type": "LOCAL"}
         name = f"{known.get('task')} {known.get('design')} {known.get('seed')}"
         return self.client.create_run(self.experiment, start_time=record.started, tags=known, run_name=name)
@@ -166,8 +165,11 @@ class Store:
             self.client.set_terminated(parent, "FINISHED")
 
     def trace(self, run_id: str, record: Record) -> str:
-        """A trace with a span per step, nested as the steps' keys are; its id."""
+        """A trace with a span per step, nested as the steps' keys are; its id. Made once for a run."""
         import mlflow
+
+        if known := self._trace_of(run_id):
+            return known
 
         begin, end = record.started * 1_000_000, (record.ended or record.started) * 1_000_000
         root = mlflow.start_span_no_context(
@@ -179,7 +181,13 @@ class Store:
         Branch("", list(record.steps)).grow(root)
         outputs = {"status": record.status, "reason": record.tags.get("reason", "")}
         root.end(outputs=outputs, status="ERROR" if record.status == "failed" else "OK", end_time_ns=max(end, begin))
-        return root.trace_id
+        if known := self._trace_of(run_id):
+            return known
+        raise LooperError("the trace was not stored; mirror.log has MLflow's reason")  # it only warns of it
+
+    def _trace_of(self, run_id: str) -> str:
+        found = self.client.search_traces([self.experiment], run_id=run_id, max_results=1, include_spans=False)
+        return found[0].info.trace_id if found else ""
 
 
 class Branch:

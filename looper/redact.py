@@ -25,7 +25,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("sk-", r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_\-]{16,}"),
         ("earer ", r"(?P<keep>[Bb]earer )(?=[A-Za-z_~+/=.\-]*[0-9])[A-Za-z0-9_~+/=.\-]{12,}"),
         ("asic ", r"(?P<keep>[Aa]uthorization\W{1,6}[Bb]asic )[A-Za-z0-9+/=]{8,}"),
-        ("gh", r"(?<![A-Za-z0-9])gh[pousr]_[A-Za-z0-9]{20,}"),
+        ("gh", r"gh[pousr]_[A-Za-z0-9]{20,}"),
         ("github_pat_", r"github_pat_[A-Za-z0-9_]{20,}"),
         ("glpat-", r"glpat-[A-Za-z0-9_\-]{16,}"),
         ("hf_", r"(?<![A-Za-z0-9_])hf_[A-Za-z0-9]{20,}"),

@@ -1,7 +1,8 @@
 """One execution of one loop on one task: the only door between a design and the world.
 
-Every question (`ask`) and every effect (`do`) is a step: a structural key, a fingerprint of its inputs, a recorded value.
-A step that the journal holds is not repeated: its value is returned and its cost is charged. Resuming is running again.
+Every question (`ask`) and every effect (`do`) is a step: a structural key, a fingerprint of its inputs, a recorded
+value. A step that the journal holds is not repeated: its value is returned and its cost is charged. Resuming is
+running again.
 """
 
 import time
@@ -18,7 +19,8 @@ from looper.budget import Amounts, Ledger, metered, total
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, Interruption, PhaseError
 from looper.journal import Event, Journal, fingerprint
-from looper.types import Agent, Call, Loop, Outcome, Question, Reply, Usage
+from looper.meter import Meter, recorded
+from looper.types import Agent, Loop, Outcome, Question, Reply, Usage
 
 T = TypeVar("T")
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -93,7 +95,7 @@ class Run:
     def ask(self, role: str, returns: type[Answer], /, step: str = "", **context: Any) -> Answer:
         """Put a question to whoever holds the role; `step` names the kind of question where a role has several.
 
-        Raises BudgetExceeded if it cannot be paid, InvalidAnswer if no valid answer was given, Paused if it is waited for.
+        Raises BudgetExceeded if it cannot be paid, InvalidAnswer if there is no valid answer, Paused if it is waited for.
         """
         name = step or role
         agent = self.stage.cast.agent(role, name, self.task)
@@ -152,12 +154,20 @@ class Run:
         self.stage.phase = name
 
     def affords(self, *names: str, quantity: float = 1.0) -> bool:
-        """Whether these steps could be paid together. The answer is journalled, so a resumed run decides alike."""
+        """Whether these steps could be paid together. The answer is journalled, so a resumed run decides alike.
+
+        Without names: whether there is time left. Raises BudgetExceeded in place of no where `on_limit` is `ask`.
+        """
 
         def decide() -> bool:
             bills = [self.ledger.budget.price(name, quantity=quantity) for name in names]
             seconds = self.ledger.seconds_left()
-            return self.ledger.affords(*bills, using=names) and (seconds is None or seconds > 0)
+            timely = seconds is None or seconds > 0
+            short = self.ledger.short(*bills, using=names)
+            if self.ledger.budget.on_limit == "ask" and (short or not timely):
+                account = short or "seconds"
+                raise BudgetExceeded(f"{' and '.join(names)}: not enough {account} are left.", account=account)
+            return timely and not short
 
         return self._step("affords", bool, names, lambda _key: (Reply(value=decide()), {}), lazy=True)
 
@@ -219,11 +229,12 @@ class Run:
         return adapter(returns).validate_python(self.stage.journal.payload(record))
 
     def _replay(self, record: Event) -> None:
-        self.ledger.charge(record.cost)
-        if record.event == "phase_error":
-            raise PhaseError(record.payload["message"], record.payload["reason"])
-        if record.event == "budget_refused":
-            raise BudgetExceeded(record.payload["message"], record.payload["reason"])
+        unpaid = record.event == "budget_refused" and not record.calls
+        self.ledger.charge(record.cost, "" if unpaid else record.step)
+        if record.event in ("phase_error", "budget_refused"):
+            kind = PhaseError if record.event == "phase_error" else BudgetExceeded
+            end = self.stage.journal.payload(record)
+            raise kind(end["message"], end["reason"], **end["facts"])
 
     def _live(self, draft: Event, returns: Any, act: Callable[..., tuple[Reply, Amounts]], lazy: bool) -> Event:
         self.stage.check()
@@ -246,17 +257,18 @@ class Run:
 
     def _in_time(self, name: str) -> None:
         left = self.ledger.seconds_left()
-        if left is not None and left <= 0 and name not in ("affords", *self.ledger.kept):
-            raise BudgetExceeded(f"{name}: the {self.ledger.budget.seconds:g} seconds of the run are used up", "time_limit")
+        if left is not None and left <= 0 and name not in ("affords", "holdout", *self.ledger.kept):
+            used = f"{name}: the {self.ledger.budget.seconds:g} seconds of the run are used up"
+            raise BudgetExceeded(used, "time_limit")
 
     def _refused(self, draft: Event, end: Interruption, seconds: float) -> None:
         """Record why a step did not happen, so that a resumed run turns the same way."""
         if isinstance(end, BudgetExceeded) and self.ledger.budget.on_limit == "ask":
             return
         update = {
-            "event": "budget_refused" if isinstance(end, BudgetExceeded) else "phase_error",
-            "status": "error", "payload": {"message": str(end), "reason": end.reason},
+            "event": "budget_refused" if isinstance(end, BudgetExceeded) else "phase_error", "status": "error",
             "cost": end.facts.pop("cost", {}), "calls": end.facts.pop("calls", []), "seconds": round(seconds, 6),
+            "payload": {"message": str(end), "reason": end.reason, "facts": end.facts},
         }  # fmt: skip
         self.stage.journal.append(draft.model_copy(update=update))
 
@@ -276,80 +288,10 @@ class Run:
         question.attempt = meter.attempt
         try:
             reply = agent.answer(question)
-        except PhaseError as end:
+        except (PhaseError, BudgetExceeded) as end:
             end.facts.update(cost=meter.cost, calls=meter.calls)
             raise
         return reply.model_copy(update={"calls": meter.calls}), meter.cost
-
-
-class Meter:
-    """Pays for the attempts of one question: reserve, intent line, request, settle (SPEC 0.5, 0.9)."""
-
-    def __init__(self, stage: Stage, name: str, key: str, price: Amounts):
-        self.stage, self.name, self.key, self.price = stage, name, key, price
-        self.cost: Amounts = {}
-        self.calls: list[Call] = []
-        self.number = 0
-        self.call: Call | None = None
-
-    def recover(self) -> None:
-        """Book the attempts of a process that died: those that had ended as they ended, the others as lost."""
-        tries = self.stage.journal.tries.get(self.key, [])
-        done = {event.payload["attempt"] for event in tries if event.event == "call_done"}
-        for event in tries:
-            self.number = max(self.number, event.payload["attempt"])
-            if event.event == "call_done":
-                self._book(event.calls[0], event.cost)
-            elif event.payload["attempt"] not in done:
-                worst = event.payload["worst"]
-                call = Call(
-                    label="lost", ended="process_died", estimated=True,
-                    tokens_in=int(worst.get("tokens", 0)), usd=worst.get("usd", 0.0),
-                )  # fmt: skip
-                self._book(call, worst)
-        self.stage.ledger.charge(self.cost)
-
-    @contextmanager
-    def attempt(self, label: str, worst: Usage) -> Iterator["Meter"]:
-        """One call: its worst case is reserved and its intent is on disk before it starts."""
-        self.stage.check()
-        self.number += 1
-        bill = total((self.price, metered(worst.model_copy(update={"calls": 1}))))
-        hold = self.stage.ledger.reserve(self.name, bill)
-        self.call = None
-        try:
-            self._log("call_started", {"attempt": self.number, "label": label, "worst": bill})
-            yield self
-            if self.call is None:
-                raise RuntimeError(f"{self.key}: the agent did not settle its attempt")
-        finally:
-            call = self.call or Call(label=label, ended="interrupted", estimated=True, usd=bill.get("usd", 0.0))
-            cost = self._actual(call) if self.call else bill
-            self.stage.ledger.settle(hold, cost)
-            self._book(call, cost)
-            if call.ended != "ok":
-                self._log("call_done", {"attempt": self.number, "label": label}, cost, call)
-
-    def settle(self, call: Call) -> None:
-        """The agent's receipt for the attempt under way."""
-        self.call = call
-
-    def _actual(self, call: Call) -> Amounts:
-        billed = self.price if call.tokens_in + call.tokens_out else {}
-        return total((billed, metered(Usage.of([call]))))
-
-    def _book(self, call: Call, cost: Amounts) -> None:
-        self.calls.append(call)
-        self.cost = total((self.cost, cost))
-
-    def _log(self, event: str, payload: dict[str, Any], cost: Amounts | None = None, call: Call | None = None) -> None:
-        self.stage.journal.append(
-            Event(
-                event=event, step=self.name, key=self.key, payload=payload, cost=cost or {},
-                calls=[call] if call else [], iteration=self.stage.iteration, phase=self.stage.phase,
-                status="started" if event == "call_started" else "error",
-            )  # fmt: skip
-        )
 
 
 @cache
@@ -364,6 +306,7 @@ def returns_of(fn: Callable[..., Any]) -> Any:
 
 def execute(loop: Loop, run: Run) -> Outcome:
     """Run a loop to its outcome, turn looper's own interruptions into statuses, and measure the holdout (SPEC 0.6)."""
+    run.ledger.owe(recorded(run.stage.journal))
     try:
         run.stage.brief = dict(Run(run.stage, "start/").do("prepare", run.task.prepare))
         outcome = loop.run(run.task, run)
@@ -372,10 +315,17 @@ def execute(loop: Loop, run: Run) -> Outcome:
     holdout = getattr(run.task, "holdout", None)
     if holdout and outcome.artifact is not None and outcome.status in ("completed", "stopped"):
         run.stage.check = lambda: None
-        verdict = Run(run.stage, "end/").do("holdout", holdout, outcome.artifact)
-        if verdict is not None:
-            outcome = outcome.model_copy(update={"facts": {**outcome.facts, "holdout": verdict.model_dump(mode="json")}})
+        outcome = outcome.model_copy(update={"facts": {**outcome.facts, **_measured(run, holdout, outcome.artifact)}})
     return outcome
+
+
+def _measured(run: Run, holdout: Callable[[str], Any], artifact: str) -> dict[str, Any]:
+    """The holdout's verdict, or why there is none: how the run ended does not depend on it."""
+    try:
+        verdict = Run(run.stage, "end/").do("holdout", holdout, artifact)
+    except (PhaseError, BudgetExceeded) as end:
+        return {"holdout_error": str(end)}
+    return {} if verdict is None else {"holdout": verdict.model_dump(mode="json")}
 
 
 def _ending(end: Interruption, run: Run) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Text on its way to a person: made harmless, free of secrets, above the bar of a run under way (SAFETY P15, P18)."""
 
+import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -31,6 +33,11 @@ def brief(text: object, width: int = 100) -> str:
     return words if len(words) <= width else words[: width - 3] + "..."
 
 
+def json_line(data: object) -> str:
+    """One line of JSON that is ASCII without control characters, so that `plain` leaves it JSON."""
+    return json.dumps(data).replace("\x7f", "\\u007f")
+
+
 class Screen:
     """Standard output for results, standard error for progress, and at most one bar below both. Safe for threads."""
 
@@ -52,6 +59,11 @@ class Screen:
     def warn(self, text: str) -> None:
         """A line that is said even when quiet."""
         self._write(self.err, text)
+
+    def prompt(self, text: str) -> None:
+        """The beginning of a line that a person ends."""
+        with self._lock:
+            self._put(self.err, text, end="")
 
     def show_bar(self, render: Callable[[], Any]) -> None:
         """Keep what `render` returns in the last line until `close`; nothing without a terminal."""
@@ -98,15 +110,19 @@ class Screen:
             else:
                 self._put(stream, text)
 
-    def _put(self, stream: TextIO, text: str) -> None:
-        """A reader who goes away (`| head`) ends the talking, not the run."""
+    def _put(self, stream: TextIO, text: str, end: str = "\n") -> None:
+        """A reader who goes away (`| head`) and a full disk end the talking, not the run."""
         if id(stream) in self._closed:
             return
         try:
-            stream.write(_fitting(stream, plain(redact(text))) + "\n")
+            stream.write(_fitting(stream, plain(redact(text))) + end)
             stream.flush()
-        except BrokenPipeError:
+        except OSError as error:
             self._closed.add(id(stream))
+            if isinstance(error, BrokenPipeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python fails again when it ends
+            elif stream is not self.err:
+                self._put(self.err, f"looper: standard output cannot be written ({error.strerror}); the run goes on.")
 
 
 def _fitting(stream: TextIO, text: str) -> str:

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from looper.blocks import amount, score
+from looper.blocks import cell, columns, score
 from looper.errors import ConfigError, JournalDamaged
 from looper.folder import LOCK, Folder, Outputs
-from looper.journal import Event, load_payload, read
-from looper.screen import brief, plain
+from looper.journal import Event, Journal, load_payload, read
+from looper.screen import brief, json_line, plain
 from looper.summary import Story, advice, glance, iterations, phase, units
-from looper.types import TERMINAL
-
-WIDEST = 46
-"""Characters of a cell of a table."""
 
 
 def pick(outputs: Outputs, name: str | None) -> Folder:
@@ -42,6 +38,18 @@ def shelf(outputs: Outputs) -> list[Folder]:
     return [*whole, *(Folder(path) for path in lost)]
 
 
+def mend(folder: Folder) -> None:
+    """Write run.json and artifact.md anew from the journal if run.json is lost or broken (document 003, SPEC 2.10)."""
+    if folder.saved() or folder.alive() or not folder.history.exists():
+        return
+    with folder.locked():
+        journal = Journal(folder.history, run_id=folder.path.name)
+        try:
+            folder.save(journal)
+        finally:
+            journal.close()
+
+
 def resumable(outputs: Outputs) -> Folder:
     """The active run, else the newest one that is paused or was interrupted. Raises ConfigError if there is none."""
     active = outputs.active()
@@ -62,8 +70,8 @@ def row(folder: Folder) -> dict[str, Any]:
     outcome = state["outcome"] or {}
     holdout = (outcome.get("facts") or {}).get("holdout")
     return {
-        "run": folder.path.name, "status": state["status"], "reason": state["stop"]["reason"], "design": state["design"],
-        "task": state["task_alias"], "iteration": state["iteration"],
+        "run": folder.path.name, "status": state["status"], "reason": state["stop"]["reason"],
+        "design": state["design"], "task": state["task_alias"], "iteration": state["iteration"],
         "score": outcome.get("score", state["last_score"]),
         "holdout": holdout.get("score") if isinstance(holdout, dict) else holdout,
         "inner": state["spent"].get("inner", 0.0), "outer": state["spent"].get("outer", 0.0),
@@ -73,33 +81,19 @@ def row(folder: Folder) -> dict[str, Any]:
 
 def list_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     heads = ("run", "status", "design", "task", "score", "holdout", "inner", "outer", "when")
-    return table(heads, [[cell(row.get(head)) for head in heads] for row in rows])
-
-
-def cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return amount(value) if isinstance(value, int | float) else brief(value, WIDEST)
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell, the last one as it comes."""
-    widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads) - 1)]
-    return [
-        "  ".join([*(text.ljust(width) for text, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
-        for line in [heads, *rows]
-    ]
+    return columns(heads, [[cell(row.get(head)) for head in heads] for row in rows])
 
 
 def status_lines(story: Story) -> list[str]:
     """Where a run stands."""
     state, told = story.state, advice(story)
-    reached = story.outcome.get("score", state["last_score"])
+    step = brief(state["current_step"] or "none")
+    reached, reason = story.outcome.get("score", state["last_score"]), state["stop"]["reason"]
     lines = [
         f"run: {story.name}",
-        f"status: {story.status}{f' ({state["stop"]["reason"]})' if state['stop']['reason'] else ''}",
+        f"status: {story.status}{f' ({reason})' if reason else ''}",
         f"task: {brief(state['task_alias'])}, design {state['design']}",
-        f"phase: {phase(story) or 'none'}, step {brief(state['current_step'] or 'none')}, iteration {iterations(state)}",
+        f"phase: {phase(story) or 'none'}, step {step}, iteration {iterations(state)}",
         f"score: {score(reached)}",
         f"units: {units(story)}",
     ]
@@ -114,7 +108,7 @@ def history_lines(folder: Folder, full: bool) -> list[str]:
     events = _events(folder)
     heads = ("time", "it", "step", "event", "status", "payload")
     width = max(40, shutil.get_terminal_size((160, 24)).columns - 70)
-    lines = table(heads, [[*_columns(event), brief(_text(event.payload), width)] for event in events])
+    lines = columns(heads, [[*_columns(event), brief(_text(event.payload), width)] for event in events])
     if not full:
         return lines
     told = lines[:1]
@@ -137,7 +131,7 @@ def history_json(folder: Folder, full: bool) -> list[str]:
     lines = []
     for event in _events(folder):
         data = event.model_dump(mode="json")
-        lines.append(json.dumps(data | ({"payload": load_payload(folder.path, event)} if full else {})))
+        lines.append(json_line(data | ({"payload": load_payload(folder.path, event)} if full else {})))
     return lines
 
 
@@ -145,9 +139,3 @@ def _events(folder: Folder) -> list[Event]:
     if not folder.history.exists():
         folder.state()  # says that the history is missing and what to do
     return read(folder.history).events
-
-
-def ended(folder: Folder) -> str | None:
-    """The terminal status of a run that has one."""
-    status = folder.state()["status"]
-    return status if status in TERMINAL else None

@@ -1,4 +1,4 @@
-"""`run.json` as a function of the journal: the document's fields, rebuilt from events alone (document 003, SPEC 2.10)."""
+"""`run.json` as a function of the journal: the document's fields, from events alone (document 003, SPEC 2.10)."""
 
 from collections.abc import Iterable
 from pathlib import Path

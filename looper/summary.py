@@ -13,12 +13,12 @@ from looper.errors import ConfigError
 from looper.folder import LOCK, STOP, Folder
 from looper.journal import Event, load_payload, read
 from looper.screen import brief, plain
-from looper.state import fold
+from looper.state import fold, fresh
 from looper.types import TERMINAL
 
 SHORT = 80
 """Lines up to which an artifact is shown in full when a run has ended; document 003 shows it always."""
-OWN_FILES = {"history.jsonl", "run.json", "artifact.md", "config.yaml", LOCK, STOP}
+OWN_FILES = {"history.jsonl", "run.json", "artifact.md", "config.yaml", "mirror.lock", LOCK, STOP}
 LIMITS = ("iteration_limit", "round_limit", "budget_exhausted", "time_limit", "stagnation", "no_new_plan")
 """Reasons after which the distance to success is told; document 003 names the first."""
 
@@ -118,7 +118,7 @@ def final_summary(story: Story) -> list[str]:
         lines.append(f"holdout_score: {score(story.holdout)} (hidden checks, measured once at the end)")
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
     lines += spending(story) + labels(story) + distance(story) + files(story.folder.path)
-    return lines + _artifact(story) + _next(story)
+    return lines + _artifact(story) + _patches(story) + _next(story)
 
 
 def iterations(state: Mapping[str, Any]) -> str:
@@ -195,6 +195,16 @@ def _artifact(story: Story) -> list[str]:
     return [f"artifact: {story.folder.path / 'artifact.md'} ({len(lines)} lines)"]
 
 
+def _patches(story: Story) -> list[str]:
+    """What was changed, where the task tells it as a patch and that is short."""
+    lines: list[str] = []
+    for file in sorted(story.folder.path.glob("*.diff")):
+        patch = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(patch) <= SHORT:
+            lines += [f"{file.name}:", *(f"  {plain(line)}" for line in patch)]
+    return lines
+
+
 def _next(story: Story) -> list[str]:
     told = advice(story)
     return [f"next: {told}"] if told else []
@@ -224,6 +234,7 @@ def card(story: Story) -> dict[str, Any]:
 
 def glance(folder: Folder) -> dict[str, Any]:
     """The same from run.json alone where that is final, else from the journal: quick enough for many runs."""
-    saved = folder.saved()
-    state = saved if saved.get("status") in TERMINAL else folder.state()
+    saved = folder.saved() if folder.history.exists() else {}
+    final = saved.get("status") in TERMINAL and saved.keys() >= fresh().keys()
+    state = saved if final else folder.state()
     return {**state, "status": folder.status(state), "folder": str(folder.path)}

@@ -26,7 +26,7 @@ from looper.errors import ConfigError
 from looper.types import STRICT
 
 if TYPE_CHECKING:
-    from looper.mirror import Synced
+    from looper.mirror_shadow import Synced
     from looper.mirror_store import Place
 
 LOADING = 5.0
@@ -43,16 +43,16 @@ class Tracking:
     enabled: bool = True
     """Whether runs are mirrored while they go; `looper sync` does it later in any case."""
     uri: str | None = None
-    """MLflow's store: a URI such as sqlite:///file.db or http://127.0.0.1:5000. None: mlflow.db in the outputs folder."""
+    """MLflow's store: sqlite:///file.db, http://127.0.0.1:5000 or such. None: mlflow.db in the outputs folder."""
     experiment: Annotated[str, Field(min_length=1, max_length=250)] = "looper"
     """Name of the experiment in MLflow; it is created if it is not there."""
     wait: Annotated[float, Field(ge=0, le=600)] = 1.0
-    """Seconds, 0 to 600, that the end of a command waits for the mirror at most (SAFETY P17: 1). A mirror that has not loaded
-    MLflow by then is not waited for unless more than 5 s are allowed: it could not be done in time."""
+    """Seconds, 0 to 600, that the end of a command waits for the mirror at most (SAFETY P17: 1). A mirror that has not
+    loaded MLflow by then is not waited for unless at least 5 s are allowed: it could not be done in time."""
     traces: bool = True
     """Whether a run's steps are logged as a trace, once the run has ended."""
     spans: Annotated[int, Field(ge=2, le=10_000)] = 300
-    """Steps that a trace shows at most, the first and the last half: one costs about 10 ms in the background (STACK, MLflow)."""
+    """Steps that a trace shows at most, the first and the last half; one costs 7 ms in the background (STACK)."""
 
     def place(self, outputs: Path) -> "Place":
         """This setting for one outputs folder."""
@@ -66,7 +66,7 @@ class Tracking:
         if not self.enabled:
             return Mirror(wait=self.wait)
         if importlib.util.find_spec("mlflow") is None:
-            return Mirror(wait=self.wait, error=f"MLflow is not installed, so nothing was logged there; once it is, {SYNC}")
+            return Mirror(wait=self.wait, error=f"MLflow is not installed; once it is, {SYNC}")
         try:
             process = _start(outputs)
         except OSError as error:
@@ -96,7 +96,7 @@ def _environment() -> dict[str, str]:
 
 
 class Mirror:
-    """One command's mirror process, seen from the command. No call blocks except `close`, for `wait` seconds at most."""
+    """One command's mirror process, seen from the command. Only `close` may take time: `wait` seconds at most."""
 
     def __init__(self, *, wait: float, process: "subprocess.Popen[bytes] | None" = None, error: str = ""):
         self.wait, self.process, self.error = wait, process, error
@@ -152,9 +152,6 @@ class Mirror:
             if said.get("done") or "ended" in said or loading or left <= 0:
                 break
             select.select([process.stdout], [], [], left)
-        if said.get("done") or "ended" in said:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
         return said
 
     def _said(self, pipe: int) -> dict[str, Any]:
@@ -170,8 +167,10 @@ class Mirror:
         return said
 
     def _verdict(self, said: Mapping[str, Any], code: int | None) -> str | None:
+        if self._unsent and self.error == "":
+            self.error = f"MLflow: the mirror did not listen; {SYNC}"
         if said.get("done") and not said.get("missing"):
-            return None
+            return self.error or None
         failed = f"{said['error']} ({said['failures']} failures, see mirror.log)" if said.get("failures") else ""
         if said.get("done"):
             return f"MLflow: {failed}; {SYNC}"
@@ -188,13 +187,13 @@ def sync(outputs: Path, tracking: Tracking, folders: Sequence[Path]) -> "Synced"
     """
     if importlib.util.find_spec("mlflow") is None:
         raise ConfigError("MLflow is not installed: `pip install mlflow`, then sync again.")
-    from looper.mirror import brief
-    from looper.mirror import sync as log
+    from looper.mirror_shadow import brief
+    from looper.mirror_shadow import sync as log
 
     place = tracking.place(outputs)
     try:
         return log(place, folders)
-    except Exception as error:  # the boundary: what MLflow's drivers raise when a store cannot be opened has no common class
+    except Exception as error:  # the boundary: what MLflow's drivers raise has no common class
         raise ConfigError(f"tracking.uri: the MLflow store cannot be used ({brief(error)}).") from error
 
 

@@ -74,7 +74,7 @@ def asked(*script: Behaviour, ask: dict[str, Any] | None = None, **settings: Any
             came = error
     calls = came.facts["calls"] if isinstance(came, Interruption) else came.calls
     assert calls == ledger.calls, "the calls handed back are those that were paid for"
-    assert len(server.requests) == len(calls), "every request was reserved, and nothing was sent unpaid"
+    assert len(server.requests) == len(calls), f"every request was reserved: {server.requests}"
     return came, ledger, server
 
 

@@ -11,9 +11,7 @@ from looper.tasks.repair.problem import Case, Cases, Command, Problem, Script
 WRONG = "def gcd(a, b):\n    return 1\n"
 RIGHT = "def gcd(a, b):\n    while b:\n        a, b = b, a % b\n    return a\n"
 PAIRS = [(4, 6), (35, 21), (0, 7), (12, 18), (9, 9)]
-CASES = Cases(
-    function="gcd", cases=[Case(id=f"{a},{b}", args=[a, b], expected=math.gcd(a, b)) for a, b in PAIRS]
-)
+CASES = Cases(function="gcd", cases=[Case(id=f"{a},{b}", args=[a, b], expected=math.gcd(a, b)) for a, b in PAIRS])
 ASSERTS = "".join(f"    assert gcd({a}, {b}) == {math.gcd(a, b)}\n" for a, b in PAIRS)
 SCRIPT = Script(text="import json\n\ndef test_gcd():\n" + ASSERTS)
 
@@ -22,7 +20,8 @@ ATTACKS = {
 import os, json
 for fd in range(1, 12):
     try:
-        os.write(fd, b'{"i": 0, "v": 2}\\n{"id": "test_gcd::0", "p": true, "d": 0}\\n{"end": true}\\n{"done": "finished", "seconds": 0}\\n')
+        os.write(fd, b'{"i": 0, "v": 2}\\n{"id": "test_gcd::0", "p": true, "d": 0}\\n{"end": true}\\n')
+        os.write(fd, b'{"done": "finished", "seconds": 0, "said": ""}\\n')
     except OSError:
         pass
 os._exit(0)
@@ -132,7 +131,11 @@ def gcd(a, b): return 1
 import os
 def gcd(a, b):
     if os.fork() == 0:
-        os.write(1, b'{"v": 2, "p": true}\\n')
+        for fd in range(1, 12):
+            try:
+                os.write(fd, b'{"v": {"any": 1}, "p": true, "id": "test_gcd::0", "end": true}\\n')
+            except OSError:
+                pass
     return 1
 """,
     "bytes that are no message": """
@@ -171,6 +174,13 @@ def test_an_attack_forges_nothing(examiner, name):
     assert not any(result.passed for result in report.results), report
 
 
+def test_with_tests_and_candidate_in_one_process_some_of_the_attacks_succeed(examiner):
+    """Otherwise the attacks would prove nothing."""
+    reports = examiner.examine(list(ATTACKS.values()))
+    forged = [name for name, report in zip(ATTACKS, reports, strict=True) if any(r.passed for r in report.results)]
+    assert forged
+
+
 def test_after_the_attacks_an_honest_candidate_still_passes_and_a_wrong_one_fails(examiner):
     for attack in list(ATTACKS.values())[:4]:
         examiner.examine_untrusted(attack)
@@ -188,12 +198,13 @@ def test_expected_values_never_enter_the_box_of_a_data_test():
 
 
 def test_a_candidate_cannot_read_the_tests_of_the_users_folder(tmp_path):
-    (tmp_path / "tests").mkdir()
+    (tmp_path / "checks").mkdir()
     (tmp_path / "maths.py").write_text(WRONG)
     (tmp_path / "helper.py").write_text("NAME = 'helper'\n")
     body = "from maths import gcd\n\ndef test_gcd():\n" + ASSERTS
-    (tmp_path / "tests" / "test_maths.py").write_text(body)
-    command = Command(command="pytest -q tests", folder=str(tmp_path), program="maths.py")
+    (tmp_path / "checks" / "all.py").write_text(body)
+    (tmp_path / "test_more.py").write_text(body)
+    command = Command(command="pytest -q checks/all.py test_more.py", folder=str(tmp_path), program="maths.py")
     spy = "import glob, helper\ndef gcd(a, b):\n    raise ValueError(sorted(glob.glob('**/*.py', recursive=True)))\n"
     with Examiner(problem(command), Sandbox(), jobs=1) as examiner:
         assert examiner.evidence == "separate processes"

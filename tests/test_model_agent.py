@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from looper import redact
 from looper.agents.model import Model
-from looper.agents.prices import Price
+from looper.agents.prices import Price, listed
 from looper.errors import BudgetExceeded, ConfigError, InvalidAnswer
 from looper.types import Usage
 
@@ -87,6 +87,17 @@ def test_a_price_of_zero_is_a_price() -> None:
 def test_a_listed_price_is_used_without_a_declared_one() -> None:
     reply, _, _ = asked(says(GOOD), price=None, name="openai/gpt-4o-mini")
     assert reply.calls[0].usd == pytest.approx(40 * 0.15e-6 + 10 * 0.6e-6)
+
+
+def test_the_list_knows_the_dearer_rates_of_long_prompts() -> None:
+    rates = {
+        "input_cost_per_token": 1e-6,
+        "output_cost_per_token": 2e-6,
+        "input_cost_per_token_above_200k_tokens": 3e-6,
+    }
+    price = listed({"some-model": rates}, "provider/some-model")
+    assert price.usd(200_000, 10) == pytest.approx(0.2 + 20e-6)
+    assert price.usd(200_001, 0) == pytest.approx(0.600003)
 
 
 def test_a_missing_key_is_refused_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from model_asking import GOOD, KEY, PRICE, Ledger, asked, ends, model, question, warm
@@ -24,6 +25,7 @@ from model_server import (
     status,
 )
 
+from looper.agents.faults import retry_after
 from looper.agents.model import Model
 from looper.errors import BudgetExceeded, InvalidAnswer, Paused
 
@@ -63,13 +65,14 @@ def test_a_wait_is_at_least_as_long_as_the_server_said() -> None:
     assert time.monotonic() - began >= 0.3
 
 
-def test_an_hour_of_waiting_pauses_the_run_at_once() -> None:
+@pytest.mark.parametrize(("code", "ended"), [(429, "rate_limited"), (503, "server_error")])
+def test_an_hour_of_waiting_pauses_the_run_at_once(code: int, ended: str) -> None:
     began = time.monotonic()
-    end, ledger, _ = asked(status(429, **{"Retry-After": "3600"}))
+    end, ledger, _ = asked(status(code, **{"Retry-After": "3600"}))
     assert isinstance(end, Paused)
     assert (end.reason, end.facts["retry_after"]) == ("rate_limited", 3600)
-    assert ends(ledger) == ["rate_limited"]
-    assert time.monotonic() - began < 1.5
+    assert ends(ledger) == [ended]
+    assert time.monotonic() - began < 3
 
 
 def test_a_rate_limit_that_stays_pauses_the_run() -> None:
@@ -139,7 +142,7 @@ def test_a_bad_reply_is_asked_again_and_then_a_phase_error(behaviour: Behaviour,
     assert ends(ledger) == [ended] * (3 if retried else 1)
     assert ledger.labels == ["answer", "retry", "retry"][: len(ledger.calls)]
     assert all((call.usd > 0, call.estimated) == (billed, billed) for call in ledger.calls)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("behaviour", [status(500), resets, body(HTML), body(b"{}")])
@@ -169,8 +172,8 @@ def test_a_slow_server_is_cut_off_at_the_deadline_and_asked_once_more(behaviour:
     assert isinstance(end, InvalidAnswer)
     assert end.facts["ended"] == "timeout"
     assert ends(ledger) == ["timeout"] * 2
-    assert all(0.3 <= call.seconds < 0.8 and call.estimated and call.usd > 0 for call in ledger.calls)
-    assert 0.6 <= took < 2
+    assert all(0.3 <= call.seconds < 1.5 and call.estimated and call.usd > 0 for call in ledger.calls)
+    assert 0.6 <= took < 5
     assert _no_thread_is_left()
 
 
@@ -188,7 +191,7 @@ def test_no_call_outlasts_the_run() -> None:
     assert isinstance(end, BudgetExceeded)
     assert end.reason == "time_limit"
     assert ends(ledger) == ["timeout"]
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 3
 
 
 def test_no_call_is_made_when_the_time_is_up() -> None:
@@ -216,7 +219,7 @@ def test_a_flood_is_cut_off_while_reading() -> None:
     assert isinstance(end, InvalidAnswer)
     assert ends(ledger) == ["too_large"] * 2
     assert all(call.estimated and call.usd > 0 for call in ledger.calls)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -239,5 +242,39 @@ def test_an_interrupt_ends_a_call_in_flight_at_once() -> None:
         threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             model(server).answer(question())
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5
     assert _no_thread_is_left()
+
+
+def test_waiting_as_a_server_said_is_not_working_time() -> None:
+    refusal = status(429, **{"Retry-After": "1.5"})
+    reply, _, _ = asked(refusal, says(GOOD), ask={"seconds_left": 1.5})
+    assert reply.value.n == 3
+
+
+def test_our_own_waiting_ends_with_the_time_of_the_run() -> None:
+    began = time.monotonic()
+    end, ledger, _ = asked(status(500), ask={"seconds_left": 1.0}, backoff=60.0)
+    assert isinstance(end, BudgetExceeded)
+    assert (end.reason, ends(ledger)) == ("time_limit", ["server_error"])
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry-after": "7"}, 7, 7),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25, 0.25),
+        ({"retry-after": (datetime.now(UTC) + timedelta(hours=2)).strftime("%a, %d %b %Y %H:%M:%S GMT")}, 7000, 7200),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0, 0),
+    ],
+)
+def test_a_server_may_say_how_long_in_three_ways(headers: dict[str, str], low: float, high: float) -> None:
+    seconds = retry_after(headers)
+    assert seconds is not None
+    assert low <= seconds <= high
+
+
+@pytest.mark.parametrize("value", ["soon", "-5", "nan", "inf", "1e999", ""])
+def test_a_wait_that_makes_no_sense_is_not_a_wait(value: str) -> None:
+    assert retry_after({"retry-after": value}) is None

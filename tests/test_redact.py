@@ -1,6 +1,7 @@
 """Secrets are taken out by value and by shape, and nothing else is."""
 
 import json
+import time
 import timeit
 
 import pytest
@@ -125,12 +126,14 @@ def test_an_override_that_holds_a_secret_is_told_from_one_that_names_it(override
 
 
 def test_a_line_without_a_secret_costs_next_to_nothing() -> None:
-    """Measured 12 µs per kB; the bound leaves room for a loaded machine and still catches a slow pattern."""
+    """Measured 12 µs per kB on an idle core; told here by the cost of a look for one word, which no load changes."""
     line = ('{"event": "step", "key": "iteration.2/produce", "value": {"text": "through the night"}}' * 12)[:1024]
-    assert min(timeit.repeat(lambda: module.redact(line), number=200, repeat=5)) / 200 < 100e-6
+    look = min(timeit.repeat(lambda: "an absent word" in line, time.process_time, number=2000, repeat=5))
+    redacted = min(timeit.repeat(lambda: module.redact(line), time.process_time, number=2000, repeat=5))
+    assert redacted < 80 * look
 
 
 @pytest.mark.parametrize("piece", ["sk-", "://", "://a:", "Bearer ", "eyJ.", "-----BEGIN PRIVATE KEY-----", "a" * 10])
 def test_a_hostile_text_is_redacted_in_bounded_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    assert timeit.timeit(lambda: redact(text), number=1) < 1.0
+    assert timeit.timeit(lambda: redact(text), timer=time.process_time, number=1) < 1.0

@@ -132,7 +132,7 @@ def test_a_signal_and_a_time_limit_have_their_own_names(sandbox: Sandbox) -> Non
 
 
 def test_a_worker_answers_until_it_is_closed(sandbox: Sandbox) -> None:
-    code = "import sys\nfor line in sys.stdin:\n    print(line.upper(), end='', flush=True); print('said', file=sys.stderr, flush=True)"
+    code = "import sys\nprint('said', file=sys.stderr)\nfor line in sys.stdin: print(line.upper(), end='', flush=True)"
     with sandbox.start([*PYTHON, code]) as worker:
         for word in (b"one\n", b"two\n"):
             worker.stdin.write(word)
@@ -163,7 +163,7 @@ def test_a_worker_over_its_memory_is_ended_by_name(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("name", ["/etc/x", "../x", "a/../../x", "", "a\0b"])
 def test_a_file_outside_the_work_folder_is_refused(name: str) -> None:
-    with pytest.raises((ConfigError, SandboxUnavailable), match="inside the work folder|cannot be had"):
+    with pytest.raises((ConfigError, SandboxUnavailable), match=r"inside the work folder|cannot be had"):
         Sandbox().run(["true"], files={name: "x"})
 
 
@@ -185,7 +185,8 @@ def test_nothing_is_written_through_a_link_that_was_left(tmp_path: Path) -> None
 # --- what is missing ---------------------------------------------------------------------------------------------
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, **reasons: str | None) -> None:
+def pretend(monkeypatch: pytest.MonkeyPatch, bubblewrap: str | None, landlock: str | None, rlimits: str | None) -> None:
+    reasons: dict[Level, str | None] = {"bubblewrap": bubblewrap, "landlock": landlock, "rlimits": rlimits}
     for rung, reason in reasons.items():
         monkeypatch.setitem(sandbox_probe._PROBES, rung, lambda reason=reason: reason)
 
@@ -225,7 +226,7 @@ def test_the_strongest_rung_that_starts_is_used(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("fresh_probe")
 def test_plain_limits_are_refused_to_a_model_and_lent_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, bubblewrap="no namespaces", landlock="no Landlock", rlimits=None)
-    with pytest.raises(SandboxUnavailable, match="no namespaces.*no Landlock.*unsafe_ok"):
+    with pytest.raises(SandboxUnavailable, match=r"no namespaces.*no Landlock.*unsafe_ok"):
         Sandbox().require(untrusted=True)
     assert Sandbox().require(untrusted=False).level == "rlimits"
     assert Sandbox(unsafe_ok=True).require(untrusted=True).level == "rlimits"
@@ -245,7 +246,7 @@ def test_a_named_rung_is_used_or_refused_but_never_replaced(monkeypatch: pytest.
 def test_nothing_at_all_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, bubblewrap="a", landlock="b", rlimits="c")
     for sandbox in (Sandbox(), Sandbox(unsafe_ok=True)):
-        with pytest.raises(SandboxUnavailable, match="cannot be had|protects neither"):
+        with pytest.raises(SandboxUnavailable, match=r"cannot be had|protects neither"):
             sandbox.require(untrusted=False)
     with pytest.raises(SandboxUnavailable, match="unsafe_ok"):
         Sandbox(level="none").run(["true"])
@@ -317,4 +318,4 @@ def test_a_box_costs_little_more_than_the_program(sandbox: Sandbox) -> None:
         boxed.append(sandbox.run(argv).seconds)
     over = statistics.median(boxed) - statistics.median(bare)
     print(f"{sandbox.level}: {1000 * over:.1f} ms over {1000 * statistics.median(bare):.1f} ms")
-    assert over < 0.25
+    assert over < 10 * statistics.median(bare) + 0.1

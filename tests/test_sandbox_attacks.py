@@ -121,7 +121,7 @@ BOUNDED = {
         try:
             while count < 500: threading.Thread(target=time.sleep, args=(60,), daemon=True).start(); count += 1
         except RuntimeError: pass
-        print("BROKE" if count > 200 else "bounded", count); sys.stdout.flush(); print("TRIED"); sys.stdout.flush(); os._exit(0)
+        print("BROKE" if count > 200 else "bounded", count, flush=True); os._exit(0)
         """, {"exited", "timeout", "memory"}),
     "takes memory in one process": ("x = bytearray(700 << 20); time.sleep(60)", {"memory"}),
     "takes memory in small steps": ("x = []\nwhile True: x.append(bytearray(1 << 20)); time.sleep(0.0005)", {"memory"}),

@@ -38,7 +38,8 @@ class Seats:
         if name == "offline":
             return self._offline(role, step, task, settings)
         if (role, name) not in self._made:
-            self._made[role, name] = self._make(role, name, settings)
+            prompts = {**(getattr(task, "prompts", None) or {}), **(settings.get("prompts") or {})}
+            self._made[role, name] = self._make(role, name, {**settings, "prompts": prompts})
         return self._made[role, name]
 
     def _offline(self, role: str, step: str, task: Any, settings: Mapping[str, Any]) -> Agent:

@@ -118,20 +118,24 @@ class Dialogue:
         raise self._given_up(InvalidAnswer, fault, "phase_error")
 
     def _retry(self, fault: Fault) -> str:
-        waits = fault.ended == "rate_limited"
         most = 1 if fault.ended in RETRIED_ONCE else self.model.retries
         spent = self._count("retry") >= self.model.retries or self.tried[fault.ended] > most
-        wait = self._wait(fault)
-        told = fault.retry_after is not None
-        if waits and (spent or wait > self.model.max_wait):
+        wait, told = self._wait(fault), fault.retry_after is not None
+        if (spent and fault.ended == "rate_limited") or (not spent and wait > self.model.max_wait):
             raise self._given_up(Paused, fault, "rate_limited", retry_after=fault.retry_after)
         if spent:
             raise self._given_up(InvalidAnswer, fault, "phase_error")
-        if self.end is not None and told:
-            self.end += wait  # waiting as a server said is not working time
-        self.waited += wait if told else 0.0
-        time.sleep(wait)
+        self._sleep(wait, told)
         return "retry"
+
+    def _sleep(self, wait: float, told: bool) -> None:
+        """Waiting as a server said is not working time; our own waiting is."""
+        if told:
+            self.waited += wait
+            self.end = None if self.end is None else self.end + wait
+        elif self.end is not None:
+            wait = max(0.0, min(wait, self.end - time.monotonic()))
+        time.sleep(wait)
 
     def _wait(self, fault: Fault) -> float:
         """Seconds before the next attempt: as told, else doubling; jitter keeps many runs apart."""

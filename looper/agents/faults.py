@@ -3,9 +3,9 @@
 import email.utils
 import json
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from looper.redact import redact
@@ -117,4 +117,4 @@ def _seconds(value: str) -> float:
         return float(value)
     except ValueError:
         date = email.utils.parsedate_tz(value)
-        return max(email.utils.mktime_tz(date) - time.time(), 0.0) if date else math.nan
+        return max(email.utils.mktime_tz(date) - datetime.now(UTC).timestamp(), 0.0) if date else math.nan

@@ -8,6 +8,7 @@ import os
 import re
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -108,7 +109,7 @@ class Model:
 
     def tariff(self) -> Tariff:
         """The price in force."""
-        return self.price or prices.listed(library(), self.name)
+        return self.price or prices.listed(library().model_cost, self.name)
 
     def worst_case(self, messages: Messages, schema: str = "") -> Usage:
         """The most a call with `messages` can cost: a token per byte, and a reply of full length."""
@@ -118,7 +119,7 @@ class Model:
     def native(self) -> bool:
         """Whether the provider is to hold the model to the schema."""
         if self.schema == "auto":
-            return bool(library().supports_response_schema(model=self.name))
+            return bool(prices.entry(library().model_cost, self.name).get("supports_response_schema"))
         return self.schema == "native"
 
     def hear(self, messages: Messages, returns: Any, seconds: float) -> Heard:
@@ -215,12 +216,15 @@ def library() -> Any:
 
 
 def _settle(litellm: Any) -> None:
-    from looper.agents.wire import client
+    from looper.agents.wire import client, nobody
 
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.ERROR)
+    # It dumps replies that it built without validation; `_heard` checks what is used of them.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0
     litellm.callbacks, litellm.success_callback, litellm.failure_callback = [], [], []
-    litellm.client_session = client()
+    litellm.module_level_client = litellm.HTTPHandler(client=nobody())  # it asks servers about models unasked
+    litellm.client_session = client()  # the last, for it tells that all this is done

@@ -13,8 +13,8 @@ from looper.agents.prompt import clean
 
 DEPTH = 100
 """Nesting beyond this is no answer: parsers and validators recurse."""
-STARTS = 50
-"""How many opening braces are tried in prose, so that a reply full of them costs bounded time."""
+STARTS, SCANNED = 200, 20_000_000
+"""How many opening braces in prose are tried, and characters read for it: a reply full of them costs bounded time."""
 _MARKS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 """Strings whole, so that a bracket inside one does not count."""
 
@@ -88,12 +88,12 @@ def extract(text: str) -> Any:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    at = 0
-    for _ in range(STARTS):
-        at = text.find("{", at)
-        if at < 0:
-            return
+    at = scanned = tried = 0
+    while (at := text.find("{", at)) >= 0:
         end = _closing(text, at)
+        scanned, tried = scanned + end - at, tried + 1
+        if tried > STARTS or scanned > SCANNED:
+            raise Unparsable("ambiguous", "There are too many braces around the JSON object in your answer.")
         try:
             value = _load(text[at:end])
         except json.JSONDecodeError:

@@ -1,5 +1,7 @@
 """What a model's tokens cost, and how many there were when the provider does not say (SPEC 0.5)."""
 
+import re
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from pydantic import Field
@@ -34,30 +36,36 @@ class Price:
 
 
 class Listed:
-    """The price of LiteLLM's list, which knows the dearer rates of long prompts."""
+    """A price of LiteLLM's list, with the dearer rates of long prompts."""
 
-    def __init__(self, litellm: Any, name: str):
-        self.litellm, self.name = litellm, name
+    def __init__(self, entry: Mapping[str, Any]):
+        self.entry = entry
 
     def usd(self, tokens_in: int, tokens_out: int) -> float:
-        return sum(self.litellm.cost_per_token(model=self.name, prompt_tokens=tokens_in, completion_tokens=tokens_out))
+        return tokens_in * self._rate("input", tokens_in) + tokens_out * self._rate("output", tokens_in)
+
+    def _rate(self, what: str, tokens_in: int) -> float:
+        rates = [self.entry[f"{what}_cost_per_token"]]
+        for key, rate in self.entry.items():
+            above = re.fullmatch(rf"{what}_cost_per_token_above_(\d+)k_tokens", key)
+            if above and rate is not None and tokens_in > int(above[1]) * 1000:
+                rates.append(rate)
+        return max(rates)
 
 
-def listed(litellm: Any, name: str) -> Listed:
+def listed(prices: Mapping[str, Any], name: str) -> Listed:
     """The list's price of `name`; a `ConfigError` before the first call if it has none: unknown is not zero."""
-    entry = _entry(litellm, name)
-    rates = [entry.get("input_cost_per_token"), entry.get("output_cost_per_token")]
-    if any(rate is None for rate in rates):
+    found = entry(prices, name)
+    if any(found.get(f"{what}_cost_per_token") is None for what in ("input", "output")):
         raise ConfigError(
             f"The price of {name} is not known, so no budget can hold it: "
             "declare model.price.input and model.price.output in US dollars per million tokens (0 if it is free)."
         )
-    return Listed(litellm, name)
+    return Listed(found)
 
 
-def _entry(litellm: Any, name: str) -> dict[str, Any]:
-    """The list's own entry: its look-up functions give zero for some models that they do not know."""
-    prices = litellm.model_cost
+def entry(prices: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What LiteLLM's list says of a model. Its look-up functions ask servers, and call the unknown free."""
     return prices.get(name) or prices.get(name.partition("/")[2]) or {}
 
 

@@ -104,6 +104,15 @@ def client() -> httpx.Client:
     return httpx.Client(event_hooks=hooks, limits=httpx.Limits(max_keepalive_connections=0), follow_redirects=False)
 
 
+def nobody() -> httpx.Client:
+    """A client that reaches nobody, for look-ups that no run has paid for or waits for."""
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("look-ups are switched off", request=request)
+
+    return httpx.Client(transport=httpx.MockTransport(refuse))
+
+
 def within(seconds: float, wire: Wire, call: Callable[[], Any]) -> Any:
     """What `call` returned or, as a value, what it raised; after `seconds` its sockets are shut and it is left."""
     future: Future[Any] = Future()

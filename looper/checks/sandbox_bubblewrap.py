@@ -1,8 +1,8 @@
 """The command line of bubblewrap: an empty root with read-only programs, a work folder, and nothing else of the host.
 
 Every namespace is new, further ones are disabled, all capabilities are gone, memory file systems have a size, and the
-limits of `prlimit` hold inside. As root two boxes are nested: the outer one only makes the folders that root may read
-visible to an unprivileged user, who then builds the real box, because the kernel does not enforce process limits on root.
+limits of `prlimit` hold inside. As root two boxes are nested, because the kernel enforces no process limit on root: the
+outer one only shows the folders that root may read to an unprivileged user, who then builds the real box.
 """
 
 import itertools
@@ -74,20 +74,20 @@ class Box:
         """The system, memory file systems of bounded size, the interpreter."""
         self.inner += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
         for path in SYSTEM:
-            if os.path.islink(path):
-                self.inner += ["--symlink", os.readlink(path), path]
-            elif os.path.isdir(path):
+            if Path(path).is_symlink():
+                self.inner += ["--symlink", str(Path(path).readlink()), path]
+            elif Path(path).is_dir():
                 self.inner += ["--ro-bind", path, path]
         for path in OPTIONAL:
             self.inner += ["--ro-bind-try", path, path]
         for path in (*MEMORY_DISKS, WORK):
             self.inner += ["--size", str(self.limits.workspace_mb * 2**20), "--tmpfs", path]
-        asked = [os.path.abspath(path) for path in read_only]
+        asked = [str(Path(path).absolute()) for path in read_only]
         for path in outermost((*interpreter_paths(), *asked)):
             if not Path(path).is_relative_to("/usr"):
                 self.bind(path, path)
         for path in (*data_folders(), *hidden):
-            self.inner += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else []
+            self.inner += ["--tmpfs", path, "--remount-ro", path] if Path(path).is_dir() else []
 
     def bind(self, source: str, target: str, writable: bool = False) -> None:
         """Shows `source` at `target`, by way of the outer box if there is one."""
@@ -147,7 +147,7 @@ class Box:
 
     def shown(self, entry: os.DirEntry[str], source: str, target: str) -> list[str]:
         if entry.is_symlink():
-            return ["--symlink", os.readlink(entry.path), target]
+            return ["--symlink", str(Path(entry.path).readlink()), target]
         if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False):
             return ["--ro-bind", source, target]
         return []
@@ -213,7 +213,7 @@ def _program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise FileNotFoundError(f"{name} is not installed")
-    return os.path.abspath(found)
+    return str(Path(found).absolute())
 
 
 def bubblewrap_plan(

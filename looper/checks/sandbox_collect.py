@@ -15,7 +15,7 @@ DEPTH_LIMIT = 8
 
 
 def collect(folder: Path, names: Sequence[str], limits: Limits | None = None) -> dict[str, bytes]:
-    """The regular files under `folder` whose relative path matches one of `names` (exact, or patterns with `*` and `?`).
+    """The regular files under `folder` whose relative path matches one of `names` (exact, or with `*` and `?`).
 
     Left out: links, pipes, devices, sockets, files above `limits.file_mb`, names with control or other undecodable
     characters, everything beyond `limits.workspace_mb` in sum or `limits.files` in number. A missing folder is empty.
@@ -30,7 +30,7 @@ def collect(folder: Path, names: Sequence[str], limits: Limits | None = None) ->
     try:
         for name, where in _walk(top, "", iter(range(limits.files))):
             if any(fnmatchcase(name, pattern) for pattern in names):
-                data = read_regular(where, os.path.basename(name), min(limits.file_mb * 2**20, left))
+                data = read_regular(where, Path(name).name, min(limits.file_mb * 2**20, left))
                 if data is not None:
                     found[name], left = data, left - len(data)
     finally:

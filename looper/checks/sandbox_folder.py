@@ -28,7 +28,7 @@ def encoded(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
 
 
 def write_inside(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Writes below `folder`, where untrusted code may have left links: none is followed, what is in the way is replaced.
+    """Writes below `folder`, where untrusted code may have left links: none is followed, all are replaced.
 
     Raises OSError when a folder on the way is a link or a file.
     """
@@ -98,7 +98,7 @@ def open_to_all(folder: Path) -> bool:
 
 
 def measure(folder: Path, most: int) -> tuple[int, int]:
-    """Bytes on disk and entries in `folder`, looking at `most` entries at the most; what vanishes meanwhile is not there."""
+    """Bytes on disk and entries in `folder`, looking at few more than `most`; what vanishes meanwhile is not there."""
     size = count = 0
     pending = [str(folder)]
     while pending and count <= most:

@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 SETUP_FAILED = 125
@@ -22,6 +23,7 @@ _CHANGE = 0b11111_0000_0010 | 1 << 12
 """Write, remove, and make what is not a device: folders, files, sockets, pipes, links (`linux/landlock.h`)."""
 _BY_VERSION = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
 """File rights by the version that brought them: the first thirteen, refer, truncate, device ioctl."""
+_NEW_MOUNTS, _BIND, _RECURSIVE, _PRIVATE = 0x20000, 0x1000, 0x4000, 0x40000
 _TCP_VERSION, _SCOPE_VERSION = 4, 6
 
 
@@ -61,7 +63,7 @@ def landlock_version() -> int:
 
 
 def restrict_files(rules: list[tuple[str, int]]) -> None:
-    """Nothing but `rules` (path and rights) can be reached from now on, also by children; no TCP, no outside signals."""
+    """Nothing but `rules` (path and rights) can be opened from now on, also by children; no TCP, no outside signals."""
     version = landlock_version()
     handled = sum(bits for since, bits in _BY_VERSION.items() if since <= version)
     network = 3 if version >= _TCP_VERSION else 0
@@ -92,6 +94,38 @@ def filter_calls(program: bytes) -> None:
     """Loads a seccomp program for this process and its children."""
     loaded = _Filter(len(program) // 8, program)
     _prctl(_SECCOMP, 2, ctypes.byref(loaded))
+
+
+def make_reachable(paths: list[str]) -> None:
+    """Shows `paths` to every user where a closed folder, such as the home of root, is in the way.
+
+    The closed folder is covered in a mount namespace of its own, so the rest of what it holds is out of sight.
+    """
+    closed = {path: folder for path in paths if (folder := _closed_folder(path)) is not None}
+    if not closed:
+        return
+    _checked(_library().unshare(_NEW_MOUNTS), "a mount namespace of its own")
+    _mount("none", "/", None, _PRIVATE | _RECURSIVE)
+    sources = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in closed}
+    for folder in sorted(set(closed.values())):
+        _mount("none", folder, "tmpfs", 0, "mode=0755,size=1m")
+    os.umask(0o022)
+    for path, source in sources.items():
+        Path(path).mkdir(parents=True, exist_ok=True)
+        _mount(f"/proc/self/fd/{source}", path, None, _BIND | _RECURSIVE)
+        os.close(source)
+
+
+def _closed_folder(path: str) -> str | None:
+    """The first folder above `path` that other users may not enter."""
+    above = reversed(Path(path).resolve().parents)
+    return next((str(folder) for folder in above if not folder.stat().st_mode & 0o001), None)
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    text = [value.encode() if value is not None else None for value in (source, target, kind, data)]
+    answer = _library().mount(text[0], text[1], text[2], ctypes.c_ulong(flags), text[3])
+    _checked(answer, f"mount at {target}")
 
 
 def _become_program(settings: dict[str, Any]) -> NoReturn:
@@ -139,24 +173,46 @@ def _kill_descendants(uid: int | None) -> None:
 def _children(parent: int) -> list[int]:
     """Direct children; those of a child come here when it dies."""
     found = []
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+    for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            if name.isdigit():
-                with open(f"/proc/{name}/stat") as file:
-                    if int(file.read().rpartition(")")[2].split()[1]) == parent:
-                        found.append(int(name))
+            if int((place / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(place.name))
     return found
 
 
 def main() -> int:
     settings = json.loads(sys.argv[1])
-    parent = os.getppid()
-    if sys.platform.startswith("linux"):
-        _prctl(_SUBREAPER, 1)
-        _prctl(_PDEATHSIG, signal.SIGTERM)
+    looper = os.getppid()
+    try:
+        if sys.platform.startswith("linux"):
+            _supervise(settings)
+    except OSError as error:
+        os.write(2, f"sandbox: {error}\n".encode())
+        return SETUP_FAILED
     program = os.fork()
     if program == 0:
         _become_program(settings)
+    _end_with(looper, settings)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    pid, status = os.waitpid(-1, 0)
+    while pid != program:
+        pid, status = os.waitpid(-1, 0)
+    _kill_descendants(settings["uid"])
+    code = os.waitstatus_to_exitcode(status)
+    return 128 - code if code < 0 else code
+
+
+def _supervise(settings: dict[str, Any]) -> None:
+    _prctl(_SUBREAPER, 1)
+    _prctl(_PDEATHSIG, signal.SIGTERM)
+    if settings["uid"] is not None:
+        make_reachable(settings["reach"])
+
+
+def _end_with(looper: int, settings: dict[str, Any]) -> None:
+    """When looper dies, everything here ends, and the private folders go."""
 
     def end(number: int, frame: object) -> NoReturn:
         _kill_descendants(settings["uid"])
@@ -167,18 +223,8 @@ def main() -> int:
         os._exit(1)
 
     signal.signal(signal.SIGTERM, end)
-    if os.getppid() != parent:
+    if os.getppid() != looper:
         end(0, None)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nothing, stream)
-    while True:
-        pid, status = os.waitpid(-1, 0)
-        if pid == program:
-            break
-    _kill_descendants(settings["uid"])
-    code = os.waitstatus_to_exitcode(status)
-    return 128 - code if code < 0 else code
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ name and nothing else (it can still ask whether a path exists); with plain limit
 """
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,6 +44,7 @@ def lower_plan(
 ) -> Plan:
     """How to start `argv` on one of the lower rungs; workspaces that are not writable are copied."""
     uid = unprivileged()
+    readable = [*interpreter_paths(), *(str(Path(path).absolute()) for path in read_only)]
     folders = _folders(workspace, files or {}, writable, uid)
     inside = {
         "argv": argv,
@@ -54,6 +54,7 @@ def lower_plan(
         "rlimits": {} if level == "none" else _rlimits(limits, uid),
         "rules": None,
         "filter": "",
+        "reach": [str(folders.work), str(folders.temporary), *readable],
         "scratch": [str(folder) for folder in folders.scratch],
     }
     if level == "landlock":
@@ -61,9 +62,7 @@ def lower_plan(
         if program is None:
             raise OSError("no system call filter for this processor")
         inside["filter"] = program.hex()
-        inside["rules"] = list(
-            _rules(folders, writable, (*interpreter_paths(), *read_only), (*data_folders(), *hidden))
-        )
+        inside["rules"] = list(_rules(folders, writable, readable, (*data_folders(), *hidden)))
     line = [sys.executable, "-I", "-S", "-B", sandbox_inside.__file__, json.dumps(inside)]
     return Plan(line, dict(env), "/", scratch=folders.scratch, disks=(folders.work, folders.temporary))
 
@@ -102,7 +101,7 @@ def _rules(folders: Folders, writable: bool, readable: Iterable[str], hidden: It
     """What Landlock lets the program open."""
     kept_out = [Path(path) for path in hidden]
     for path in ("/usr", *SYSTEM, *OPTIONAL, *readable):
-        if os.path.exists(path):
+        if Path(path).exists():
             yield from _readable(Path(path), kept_out)
     # An import looks through the folder that the package is in; the names in it can be seen, no content.
     yield str(Path(sandbox_inside.__file__).parents[2]), sandbox_inside.READ_DIR

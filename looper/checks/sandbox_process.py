@@ -31,7 +31,7 @@ GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 @lru_cache(maxsize=1)
 def _children_listed() -> bool:
-    return os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").exists()
 
 
 def descendants(root: int) -> list[int]:
@@ -40,7 +40,7 @@ def descendants(root: int) -> list[int]:
     found, pending = [], [root]
     while pending:
         pid = pending.pop()
-        if os.path.exists(f"/proc/{pid}"):
+        if Path(f"/proc/{pid}").exists():
             found.append(pid)
             pending += _children(pid) if parents is None else [child for child, up in parents.items() if up == pid]
     return found
@@ -49,19 +49,18 @@ def descendants(root: int) -> list[int]:
 def _children(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(*GONE):
-        for task in os.listdir(f"/proc/{pid}/task"):
+        for task in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(*GONE):
-                found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+                found += map(int, (task / "children").read_text().split())
     return found
 
 
 def _parents() -> dict[int, int]:
     """Parent of every process, for kernels without lists of children."""
     found = {}
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
-        if name.isdigit():
-            with contextlib.suppress(*GONE):
-                found[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(*GONE):
+            found[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
     return found
 
 
@@ -84,10 +83,10 @@ def own_tasks() -> int:
     """Tasks of this user, which count against a process limit outside a namespace."""
     uid = os.getuid()
     count = 0
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+    for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(*GONE, NotADirectoryError):
-            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
-                count += len(os.listdir(f"/proc/{name}/task"))
+            if place.stat().st_uid == uid:
+                count += len(list((place / "task").iterdir()))
     return count
 
 
@@ -119,7 +118,7 @@ class Worker:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, or the negative number of the signal that ended it; None while alive or if the sandbox ended it."""
+        """Exit code, or the negative signal number; None while alive or if the sandbox ended it."""
         code = self._popen.poll()
         if code is None or self._reason is not None:
             return None

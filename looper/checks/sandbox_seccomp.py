@@ -27,7 +27,7 @@ _REFUSED = {
     "personality": (135, 92), "fanotify_init": (300, 262), "lookup_dcookie": (212, 18), "vhangup": (153, 58),
     "nfsservctl": (180, 42), "move_pages": (279, 239), "migrate_pages": (256, 238),
 }  # fmt: skip
-# What a mount and a network namespace would have kept inside: sending to a socket of the host, signalling its processes.
+# What namespaces would have kept inside: sending to a socket of the host, signalling its processes.
 _OUTWARD = {
     "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202), "accept4": (288, 242),
     "sendmsg": (46, 211), "sendmmsg": (307, 269), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),

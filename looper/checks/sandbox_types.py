@@ -24,7 +24,7 @@ class Limits:
     """What one program may use; the memory and the time of a program tree are watched from outside."""
 
     seconds: float = Field(default=10.0, gt=0, le=86_400)
-    """Wall clock of `run`, seconds; ends at most 0.5 s late. Ten seconds are enough for the tests of a small program."""
+    """Wall clock of `run`, seconds; ends at most 0.5 s late. Ten are enough for the tests of a small program."""
     lifetime_seconds: float | None = Field(default=None, gt=0)
     """Wall clock of `start`, seconds; None: until closed, because the caller times each request."""
     cpu_seconds: float | None = Field(default=None, gt=0)

@@ -206,7 +206,7 @@ class Walk:
 
     def decide(self, run: Run, policy: ProbePolicy, signals: list[Signal]) -> Any:
         answer: Any = run.ask(
-            "policy", self.task.answer("decide"), step=policy.step, policy=policy.name, state=self.state,
+            "policy", self.task.answer("decide"), step=policy.step, **run.brief, policy=policy.name, state=self.state,
             signals=signals, memory=self.memories[policy.name], level=self.level,
         )  # fmt: skip
         return answer.action

@@ -5,13 +5,15 @@ Expected values are not known here: outputs leave as plain data and are compared
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 from .codec import Encoder, TooLarge, Unreadable, decode
 from .instrument import Meter, TimeExceeded
 from .loading import placed
-from .script_run import describe
+from .script_checks import describe
+
 
 def find(program: ModuleType | None, name: str) -> Any:
     """A function of the program by its (dotted) name."""
@@ -27,6 +29,7 @@ def outcome(function: Callable[[], Any], meter: Meter) -> dict[str, Any]:
         meter.restart()
         encoder = Encoder()
         value = encoder.encode(function())
+        meter.check()
     except BaseException as error:  # the candidate may raise anything, SystemExit included: it is a result
         return {"e": describe(error), "k": kinds(error), "s": meter.used}
     return {"v": value, "o": encoder.opaque, "s": meter.used}
@@ -45,6 +48,9 @@ class CasesRun:
 
     def ids(self) -> list[str]:
         return []
+
+    def host(self, serve: Callable[[], None]) -> None:
+        serve()
 
     def run(self, program: Any, _request: dict[str, Any], meter: Meter, emit: Callable[..., None]) -> None:
         function = find(program.load(), self.function)

@@ -15,8 +15,20 @@ MAX_LINE = 16 * 2**20
 STARTING = 60.0
 """Seconds until a new worker must be ready: a cold start of the user's own imports on a busy machine."""
 SOURCES = (
-    "calls codec distance instrument loading proxies pytest_run script_run script_tests worker".split()
+    "bounds",
+    "calls",
+    "codec",
+    "distance",
+    "instrument",
+    "loading",
+    "proxies",
+    "pytest_run",
+    "script_checks",
+    "script_run",
+    "script_tests",
+    "worker",
 )
+"""Modules that a worker is made of."""
 
 BOOT = """
 import json, os, sys

@@ -1,6 +1,5 @@
 """The user's own test command: pytest test by test, anything else by its exit code alone."""
 
-import os
 import queue
 import shutil
 import subprocess
@@ -107,7 +106,7 @@ class ExitCodes(Gang):
 
     def _run(self, source: str, place: Path, limits: Limits) -> Answer:
         command, started = self.bench.command, time.monotonic()
-        folder = os.path.dirname(self.bench.python or sys.executable)
+        folder = Path(self.bench.python or sys.executable).parent
         result = self.bench.sandbox.run(
             ["/bin/sh", "-c", command.command],
             workspace=place,

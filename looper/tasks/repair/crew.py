@@ -1,5 +1,6 @@
 """A number of workers in the sandbox that examine candidates side by side."""
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from looper.errors import LooperError
-from looper.tasks.repair.channel import STARTING, Channel, WorkerLost
+from looper.tasks.repair.channel import STARTING, Channel, WorkerLost, parsed
 
 SLACK = 10.0
 """Seconds beyond the candidate's own limit after which a worker counts as lost."""
@@ -28,6 +29,15 @@ class Answer:
     seconds: float = 0.0
 
 
+def finished(message: dict[str, Any]) -> Answer:
+    """The answer in a worker's last word on a candidate; lines of the child that are no message are not there."""
+    answer = Answer(ended=str(message["done"]), seconds=float(message["seconds"]))
+    for line in str(message["said"]).splitlines():
+        with contextlib.suppress(WorkerLost):
+            answer.messages.append(parsed(line.encode()))
+    return answer
+
+
 class Gang:
     """Asks many candidates side by side; who answers is the subclass's business."""
 
@@ -36,6 +46,7 @@ class Gang:
         self.ids: list[str] = []
         """Tests that are known of before any was run."""
         self.threads: ThreadPoolExecutor | None = None
+        self.closing = False
 
     def ask(self, request: dict[str, Any]) -> Answer:
         """One candidate."""
@@ -50,7 +61,7 @@ class Gang:
         stopped_at = [len(requests)]
 
         def one(number: int) -> Answer | None:
-            if number > stopped_at[0]:
+            if self.closing or number > stopped_at[0]:
                 return None
             answer = self.ask(requests[number])
             if stop is not None and stop(answer):
@@ -67,10 +78,16 @@ class Gang:
                 break
         return answers
 
+    def end_all(self) -> None:
+        """Ends what is under way, so that nobody has to wait for it."""
+
     def close(self) -> None:
+        self.closing = True
+        self.end_all()
         if self.threads is not None:
             self.threads.shutdown(wait=True, cancel_futures=True)
             self.threads = None
+        self.end_all()
 
 
 class Crew(Gang):
@@ -90,6 +107,8 @@ class Crew(Gang):
         channel = self.idle.get()
         try:
             channel = channel or self._ready()
+            if self.closing:
+                return Answer()
             answer = self._examined(channel, request, relay)
             if answer.ended == "lost" or (relay is not None and answer.ended != "finished"):
                 channel = self._drop(channel)
@@ -98,34 +117,30 @@ class Crew(Gang):
             self.idle.put(channel)
 
     def _examined(self, channel: Channel, request: dict[str, Any], relay: Any) -> Answer:
-        answer = Answer()
         try:
             channel.send(request, SLACK)
             while True:
                 message = channel.receive(self.seconds + SLACK)
                 if "done" in message:
-                    answer.ended, answer.seconds = str(message["done"]), float(message["seconds"])
-                    return answer
+                    return finished(message)
                 if relay is not None and "call" in message:
                     relay(channel, message)
-                else:
-                    answer.messages.append(message)
         except WorkerLost:
-            answer.ended = "lost"
-        return answer
+            return Answer()
 
     def _ready(self) -> Channel:
         channel = self.start()
+        with self.lock:
+            self.alive.add(channel)
         try:
             said = channel.receive(STARTING)
         except WorkerLost as error:
-            channel.close()
+            self._drop(channel)
             raise NoWorker(f"no worker could be started in the sandbox: {error}") from error
         if "error" in said:
-            channel.close()
+            self._drop(channel)
             raise NoWorker(f"the tests cannot be prepared in the sandbox: {said['error']}")
         with self.lock:
-            self.alive.add(channel)
             self.ids = [str(name) for name in said.get("ids", [])]
         return channel
 
@@ -134,8 +149,7 @@ class Crew(Gang):
             self.alive.discard(channel)
         channel.close()
 
-    def close(self) -> None:
-        super().close()
+    def end_all(self) -> None:
         for channel in list(self.alive):
             self._drop(channel)
 

@@ -85,7 +85,7 @@ def sequences(a: Any, b: Any, depth: int) -> float:
     width = WIDTH[min(depth, len(WIDTH) - 1)]
     if max(len(a), len(b)) <= width:
         return aligned(a, b, lambda x, y: distance(x, y, depth + 1)) / longer
-    shown = list(zip(a, b))[:200]
+    shown = list(zip(a, b, strict=False))[:200]
     shorter = min(len(a), len(b))
     mean = sum(distance(x, y, depth + 1) for x, y in shown) / len(shown) if shown else 0.0
     return min((mean * shorter + abs(len(a) - len(b))) / longer, 1.0)

@@ -5,6 +5,7 @@ An edit is a splice at character offsets, so lines it does not touch keep their 
 
 import ast
 import hashlib
+import re
 import textwrap
 import threading
 import warnings
@@ -27,7 +28,8 @@ from looper.tasks.repair.operators import (
     subscripts,
     values,
 )
-from looper.tasks.repair.operators.scene import COMPOUND, Draft, Scene
+from looper.tasks.repair.operators.scene import COMPOUND, FUNCTION, Draft, Scene
+from looper.tasks.repair.operators.statements import row
 
 MODULES = (conditions, arithmetic, constants, names, calls, subscripts, values, statements, insertions)
 KINDS: dict[str, str] = {kind: text for module in MODULES for kind, text in module.KINDS.items()}
@@ -35,6 +37,11 @@ KINDS: dict[str, str] = {kind: text for module in MODULES for kind, text in modu
 PRONE_TO_OVERFIT = frozenset({"condition.constant", "statement.delete"})
 """Kinds that often satisfy tests by removing behaviour; their priors are low for that reason."""
 SHOWN = 60
+NEAR = 12
+"""Lines that an edit may lie before or behind the statement it is made from (statements exchanged, `elif`)."""
+UNUSED = 2.0
+"""How much likelier an edit is that reads a variable which the function binds and never reads."""
+WORD = re.compile(r"\w+")
 _FILTERS = threading.Lock()
 
 
@@ -89,6 +96,12 @@ def _quietly() -> Iterator[None]:
         yield
 
 
+def compiles(source: str) -> bool:
+    """Whether the source is a Python program."""
+    with _quietly():
+        return _code(source) is not None
+
+
 def _code(source: str) -> str | None:
     """The compiled program without line numbers; None if it does not compile."""
     try:
@@ -137,21 +150,24 @@ def enumerate_edits(
 def _distinct(scene: Scene, lines: Collection[int] | None, kinds: Collection[str] | None) -> Collection[Draft]:
     """The likeliest draft of each different result, where it first came up."""
     best: dict[object, Draft] = {}
-    originals = _Originals(scene)
-    for draft in _drafts(scene):
+    originals, unused = _Originals(scene), scene.vocabulary.unused()
+    for draft in _drafts(scene, lines):
         if lines is not None and draft.line not in lines:
             continue
         if kinds is not None and draft.kind not in kinds and draft.kind.split(".")[0] not in kinds:
             continue
+        draft = _favoured(draft, unused)
         key = originals.key(draft)
         if key is not None and (key not in best or draft.prior > best[key].prior):
             best[key] = draft
     return best.values()
 
 
-def _drafts(scene: Scene) -> Iterator[Draft]:
+def _drafts(scene: Scene, lines: Collection[int] | None) -> Iterator[Draft]:
     table = [pair for module in MODULES for pair in module.OPERATORS]
     for node in scene.nodes:
+        if lines is not None and not _near(scene, node, lines):
+            continue
         for types, operator in table:
             if isinstance(node, types):
                 for draft in operator(scene, node):
@@ -159,13 +175,33 @@ def _drafts(scene: Scene) -> Iterator[Draft]:
                         yield draft
 
 
+def _favoured(draft: Draft, unused: list[tuple[int, int, set[str]]]) -> Draft:
+    """A draft that brings in a variable which its function never reads is likelier than its kind."""
+    for first, last, unread in unused:
+        if first <= draft.line <= last and unread.intersection(WORD.findall(draft.text)):
+            return draft._replace(prior=min(1.0, draft.prior * UNUSED))
+    return draft
+
+
+def _near(scene: Scene, node: ast.AST, lines: Collection[int]) -> bool:
+    """Whether edits made at the node can be to blame on one of the lines; saves most of the work on long programs."""
+    unit = scene.unit(node)
+    if unit is None:
+        return True
+    first, last = unit.lineno - NEAR, (unit.end_lineno or unit.lineno) + NEAR
+    return any(first <= line <= last for line in lines)
+
+
 class _Originals:
-    """Keys of results: the tree of the one statement changed or added where there is one, else the program's code."""
+    """Keys of results: the tree of the one statement changed or added where there is one, else the code of the function."""
 
     def __init__(self, scene: Scene):
-        self.scene, self.whole = scene, _code(scene.source)
+        self.scene = scene
         self.trees: dict[ast.stmt, str | None] = {}
-        self.declared = any(isinstance(node, ast.Global | ast.Nonlocal) for node in scene.nodes)
+        self.codes: dict[tuple[int, int], str | None] = {}
+        rows = [row(scene, node) for node in scene.tree.body if isinstance(node, (*FUNCTION, ast.ClassDef))]
+        self.parts = [(line.start, line.end) for line in rows if line]
+        self.declared = any(isinstance(n, ast.Global | ast.Nonlocal | ast.AsyncFunctionDef) for n in scene.nodes)
 
     def key(self, draft: Draft) -> object | None:
         """None for a draft that does not compile or changes nothing."""
@@ -173,19 +209,35 @@ class _Originals:
             start, end = self.scene.unit_span(draft.unit)
             if start <= draft.start and draft.end <= end:
                 return self._local(draft, draft.unit, start, end)
-        if draft.kind.startswith("insert.") and draft.text.endswith("\n") and not self.declared:
-            # New lines cannot clash with their surroundings, except after `global x`.
+        if draft.kind.startswith(("insert.", "statement.copy")) and draft.text.endswith("\n") and not self.declared:
+            # New lines cannot clash with their surroundings, except after `global x` and in generators that are async.
             added = tree_of(textwrap.dedent(draft.text))
             return None if added is None else (draft.start, len(draft.text) - len(draft.text.lstrip()), added)
-        form = _code(self.scene.source[: draft.start] + draft.text + self.scene.source[draft.end :])
-        return None if form == self.whole else form
+        start, end = self._part(draft)
+        if (start, end) not in self.codes:
+            self.codes[start, end] = _code(self.scene.source[start:end])
+        form = self._code_of(draft)
+        return None if form is None or form == self.codes[start, end] else (start, form)
+
+    def _part(self, draft: Draft) -> tuple[int, int]:
+        """Span of the top-level statement that the draft stays inside; else of the whole program."""
+        for start, end in self.parts:
+            if start <= draft.start and draft.end <= end:
+                return start, end
+        return 0, len(self.scene.source)
+
+    def _code_of(self, draft: Draft) -> str | None:
+        start, end = self._part(draft)
+        return _code(self.scene.source[start : draft.start] + draft.text + self.scene.source[draft.end : end])
 
     def _local(self, draft: Draft, unit: ast.stmt, start: int, end: int) -> object | None:
         source, tail = self.scene.source, " pass" if isinstance(unit, COMPOUND) else ""
         if unit not in self.trees:
             self.trees[unit] = tree_of(source[start:end] + tail)
         result = tree_of(source[start : draft.start] + draft.text + source[draft.end : end] + tail)
-        return None if result is None or result == self.trees[unit] else (start, result)
+        if result is None or result == self.trees[unit] or (self.declared and self._code_of(draft) is None):
+            return None
+        return start, result
 
 
 @lru_cache(maxsize=50_000)

@@ -98,7 +98,12 @@ class Examiner:
         return reports + [spared] * (len(sources) - len(reports))
 
     def examine_untrusted(self, source: str) -> Report:
-        """A model-written candidate, in a fresh box; `evidence` says how far its verdict can be trusted."""
+        """A model-written candidate, in a fresh box; `evidence` says how far its verdict can be trusted.
+
+        Raises SandboxUnavailable where nothing protects files and network from it.
+        """
+        self.sandbox.require(untrusted=True)
+        _ = self.original
         if self.evidence == "separate processes":
             return self._apart(source)
         if not isinstance(self.crew, Crew):
@@ -121,6 +126,8 @@ class Examiner:
         `{"!error": text}` where it raised, ran out of time or steps, or returned what is no plain data. Sources that a
         model wrote need `trusted=False` and get a box each."""
         _ = self.original
+        if not trusted:
+            self.sandbox.require(untrusted=True)
         if not trusted or not isinstance(self.crew, Crew):
             box = self._isolated()
             return [plain_values(box.cases(source, function, list(inputs)), len(inputs)) for source in sources]

@@ -10,10 +10,11 @@ from pathlib import Path
 from looper.errors import ConfigError
 from looper.tasks.repair.problem import Command
 
-SKIPPED = frozenset(
-    ".git .hg .svn .venv venv env .tox .nox node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache "
-    ".hypothesis outputs mlruns build dist .eggs".split()
-)
+SKIPPED = frozenset([
+    ".git", ".hg", ".svn", ".venv", "venv", "env", ".tox", ".nox", "node_modules", "__pycache__",
+    ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "outputs", "mlruns", "build", "dist",
+    ".eggs",
+])  # fmt: skip
 """Folders that tests do not need."""
 MAX_MB = 100
 """The largest folder that is copied, MiB, without what is skipped."""
@@ -36,7 +37,7 @@ def copied(command: Command, *, tests: bool = True) -> tuple[Path, Size]:
     folder = Path(command.folder)
     if not (folder / command.program).is_file():
         raise ConfigError(f"{command.program} is not a file in {folder}; give the program's path inside that folder.")
-    chosen = wanted(folder, tests)
+    chosen = wanted(folder, tests) if tests else apart(command)
     place = Path(tempfile.mkdtemp(prefix="looper-repair-"))
     place.chmod(0o755)
     try:
@@ -69,6 +70,16 @@ def wanted(folder: Path, tests: bool) -> list[Path]:
     return found
 
 
+def apart(command: Command) -> list[Path]:
+    """The files that an untrusted candidate may see: no tests by name or place, and none that the command names."""
+    folder, program = Path(command.folder), Path(command.folder) / command.program
+    named = [folder / word.partition("::")[0] for word in shlex.split(command.command) if not word.startswith("-")]
+    hidden = [path for path in named if path.exists() and path != folder and not program.is_relative_to(path)]
+    files = wanted(folder, tests=False)
+    shown = [path for path in files if not any(path.is_relative_to(place) for place in hidden)]
+    return shown if program in shown else [*shown, program]
+
+
 def pytest_arguments(command: Command) -> tuple[list[str], str | None] | None:
     """Arguments of a plain pytest command and the interpreter it names, None for any other command."""
     if set(command.command) & SHELL or not command.command.strip():
@@ -83,7 +94,7 @@ def pytest_arguments(command: Command) -> tuple[list[str], str | None] | None:
 
 def interpreter(command: Command, path: Path) -> str:
     """A named interpreter, relative to the user's folder."""
-    return str(Path(os.path.abspath(Path(command.folder) / path)))
+    return str((Path(command.folder) / path).absolute())
 
 
 def module_name(command: Command) -> tuple[str, str]:

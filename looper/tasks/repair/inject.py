@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pydantic import BaseModel
 
 from looper.errors import ConfigError
-from looper.tasks.repair.edits import normal_form
+from looper.tasks.repair.edits import compiles, normal_form
 from looper.tasks.repair.operators.scene import FUNCTION, LOOP, Scene
 from looper.tasks.repair.operators.statements import block, content, row, shifted
 
@@ -36,8 +36,8 @@ FAULTS: dict[str, str] = {
 SIMILAR = {
     "min": "max", "max": "min", "any": "all", "all": "any", "sum": "max", "len": "max", "sorted": "list", "abs": "int",
     "round": "int", "set": "list", "lower": "title", "upper": "capitalize", "strip": "lstrip", "find": "rfind",
-    "startswith": "endswith", "append": "extend", "split": "list", "keys": "values", "isalpha": "isalnum",
-    "isdigit": "isalnum", "count": "find", "reversed": "sorted", "ceil": "floor", "floor": "ceil", "int": "abs",
+    "startswith": "endswith", "append": "extend", "keys": "values", "isalpha": "isalnum",
+    "isdigit": "isalnum", "count": "find", "reversed": "sorted", "ceil": "floor", "floor": "ceil", "int": "float",
 }  # fmt: skip
 CONDITION = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 WEAKER = {ast.LtE: "<", ast.GtE: ">", ast.Lt: "<=", ast.Gt: ">="}
@@ -78,7 +78,7 @@ def inject_fault(source: str, seed: int, function: str | None = None) -> Fault:
         for node in places:
             change = MAKERS[kind](scene, node, draw)
             result = change and source[: change[0]] + change[2] + source[change[1] :]
-            if change and result and _compiles(result) and normal_form(result) != original:
+            if change and result and compiles(result) and normal_form(result) != original:
                 line = source.count("\n", 0, change[0]) + 1
                 return Fault(source=result, kind=kind, line=line, summary=f"line {line}: {FAULTS[kind]}")
     raise ConfigError(f"no fault can be planted in {function or 'the program'}: it has no statement to damage")
@@ -91,14 +91,6 @@ def _nodes(scene: Scene, function: str | None) -> list[ast.AST]:
     if not homes:
         raise ConfigError(f"no fault can be planted: the program has no function {function!r}")
     return [n for n in scene.nodes if n is homes[0] or homes[0] in scene.ancestors(n)]
-
-
-def _compiles(source: str) -> bool:
-    try:
-        compile(source, "program", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return False
-    return True
 
 
 def guard_lost(scene: Scene, node: ast.AST, draw: random.Random) -> Change | None:
@@ -283,7 +275,7 @@ MAKERS: dict[str, Maker] = {
     maker.__name__: maker
     for maker in (
         guard_lost, update_lost, start_wrong, branches_merged, function_similar, statements_disordered, window_shifted,
-        order_wrong, left_early, variable_shadowed, default_wrong, condition_narrowed, formula_garbled, literal_damaged, loop_short,
-        name_mixed_up,
+        order_wrong, left_early, variable_shadowed, default_wrong, condition_narrowed, formula_garbled,
+        literal_damaged, loop_short, name_mixed_up,
     )
 }  # fmt: skip

@@ -36,8 +36,13 @@ class Meter:
     def step(self) -> bool:
         self.left -= 1
         if self.left < 0:
-            raise (TimeExceeded if self.late else StepsExceeded)()
+            self.check()
         return True
+
+    def check(self) -> None:
+        """Raises if a limit was passed at any time since the start, also if the program swallowed that."""
+        if self.left < 0:
+            raise (TimeExceeded if self.late else StepsExceeded)()
 
     def restart(self) -> None:
         if self.late:

@@ -1,4 +1,4 @@
-"""Candidates that a model wrote: the candidate answers calls in a box of its own, and never meets a test (SAFETY P12)."""
+"""Candidates that a model wrote: they answer calls in a box of their own and never meet a test (SAFETY P12)."""
 
 import secrets
 import time
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from looper.checks.sandbox import Worker
 from looper.tasks.repair.channel import STARTING, Channel, Late, WorkerLost
 from looper.tasks.repair.codec import encode
-from looper.tasks.repair.crew import Answer, Crew
+from looper.tasks.repair.crew import Answer, Crew, finished
 from looper.tasks.repair.offer import Offer
 from looper.tasks.repair.problem import Cases
 from looper.tasks.repair.verdicts import numbers
@@ -121,19 +121,12 @@ def in_process(channel: Channel, source: str, steps: int, seconds: float) -> tup
     """Tests and candidate in one fresh process, the report marked with a nonce; and that nonce."""
     nonce = secrets.token_hex(16)
     answer = Answer()
-    started = time.monotonic()
     try:
         channel.receive(STARTING)
         channel.send({"source": source, "steps": steps, "trace": True, "nonce": nonce}, seconds)
-        while True:
-            message = channel.receive(seconds + LOADING)
-            if "done" in message:
-                answer.ended = str(message["done"])
-                break
-            answer.messages.append(message)
-    except WorkerLost:
+        answer = finished(channel.receive(seconds + LOADING))
+    except (WorkerLost, KeyError, ValueError):  # the candidate shares a process tree with what speaks here
         answer.ended = "lost"
     finally:
         channel.close()
-    answer.seconds = time.monotonic() - started
     return answer, nonce

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.abc
 import importlib.machinery
 import sys
 from types import ModuleType
@@ -12,7 +13,7 @@ from typing import Any
 from .instrument import Meter, compile_program
 
 
-class SupportModules:
+class SupportModules(importlib.abc.Loader):
     """An import hook that serves `{relative path: source}`; packages need no `__init__.py`."""
 
     def __init__(self, files: dict[str, str]):
@@ -37,7 +38,7 @@ class SupportModules:
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=name in self.packages)
 
-    def create_module(self, _spec: Any) -> None:
+    def create_module(self, spec: Any) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:

@@ -67,7 +67,7 @@ class Proxies:
         """Changes that the call made to its arguments in place."""
         if not isinstance(after, list) or len(after) != len(args):
             return
-        for before, data in zip(args, after):
+        for before, data in zip(args, after, strict=True):
             if changeable(before):
                 value = Decoder().decode(data)
                 if type(value) is type(before) and value != before:

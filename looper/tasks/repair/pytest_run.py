@@ -6,9 +6,12 @@ Imports pytest besides the standard library. Its exit code is never asked: each 
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.machinery
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,16 +19,19 @@ import pytest
 
 from .distance import distance
 from .instrument import Meter
-from .script_run import LEAST, describe, plain
+from .script_checks import LEAST, describe, plain
 
-QUIET = ["-q", "-o", "cache_dir=/tmp/looper-pytest-cache"]
+QUIET = ["-q", "--tb=no", "--capture=no", "-o", "cache_dir=/tmp/looper-pytest-cache"]
 
 
-class ProgramFinder:
+class ProgramFinder(importlib.abc.Loader):
     """Serves the candidate to whoever imports the program's file, under whatever name."""
 
-    def __init__(self, path: str, program: Any):
-        self.path, self.program = path, program
+    def __init__(self, path: str):
+        self.path = path
+        self.program: Any = None
+        self.early = False
+        """Whether somebody wanted the program before there was a candidate."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name.rpartition(".")[2] not in stems(self.path):
@@ -33,10 +39,13 @@ class ProgramFinder:
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.origin is None or os.path.realpath(spec.origin) != self.path:
             return None
+        if self.program is None:
+            self.early = True
+            return None
         spec.loader = self
         return spec
 
-    def create_module(self, _spec: Any) -> None:
+    def create_module(self, spec: Any) -> None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
@@ -45,8 +54,7 @@ class ProgramFinder:
 
 def stems(path: str) -> tuple[str, str]:
     """Last part of the names under which a file can be imported: its own, or its package's."""
-    folder, name = os.path.split(path)
-    return name.partition(".")[0], os.path.basename(folder)
+    return Path(path).name.partition(".")[0], Path(path).parent.name
 
 
 class Collected:
@@ -69,6 +77,36 @@ def every_test_here(config: Any) -> None:
     for name, value in (("numprocesses", None), ("dist", "no"), ("tx", [])):
         if hasattr(config.option, name):
             setattr(config.option, name, value)
+
+
+class Host:
+    """Plugin: holds a session before its collection while candidates are served from there, in forked children."""
+
+    def __init__(self, finder: ProgramFinder, serve: Callable[[], None]):
+        self.finder, self.serve = finder, serve
+        self.served = False
+        self.session: Any = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: Any) -> None:
+        every_test_here(config)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: Any) -> None:
+        if self.served:
+            return
+        if self.finder.early:
+            pytest.exit("the program was loaded before the tests", returncode=0)
+        self.served, self.session = True, session
+        self.serve()
+        os._exit(0)
+
+    def collect_and_run(self, watch: Watch) -> None:
+        """In a child: what pytest would have done next."""
+        config = self.session.config
+        config.pluginmanager.register(watch)
+        config.hook.pytest_collection(session=self.session)
+        config.hook.pytest_runtestloop(session=self.session)
 
 
 class Watch:
@@ -131,32 +169,53 @@ class PytestTests:
         self.argv: list[str] = [*spec["argv"], *QUIET]
         self.path = os.path.realpath(spec["program"])
         self.source: str = spec["source"]
-        here = os.getcwd()
-        sys.path[:0] = [here, os.path.join(here, "src")]
-        self.collected = self.warm_up(here)
+        self.here = str(Path.cwd())
+        sys.path[:0] = [self.here, str(Path.cwd() / "src")]
+        self.finder = ProgramFinder(self.path)
+        self.hosted: Host | None = None
+        self.collected = self.warm_up()
 
-    def warm_up(self, here: str) -> list[str]:
-        """Collects once, so that every child finds third-party imports done, and forgets what is the user's own."""
+    def warm_up(self) -> list[str]:
+        """Collects once, so that every child finds third-party imports done, and knows the tests."""
         self.write(self.source)
         plugin = Collected()
         pytest.main([*self.argv, "--collect-only"], plugins=[plugin])
+        return plugin.ids
+
+    def forget(self) -> None:
+        """Drops the user's own modules, which may hold on to the program."""
         for name, module in list(sys.modules.items()):
             paths = [getattr(module, "__file__", None), *list(getattr(module, "__path__", None) or [])]
-            if any(path and os.path.realpath(path).startswith(here + os.sep) for path in paths):
+            if any(path and os.path.realpath(path).startswith(self.here + os.sep) for path in paths):
                 del sys.modules[name]
         importlib.invalidate_caches()
-        return plugin.ids
 
     def ids(self) -> list[str]:
         return self.collected
 
     def write(self, source: str) -> None:
-        with open(self.path, "w", encoding="utf-8", newline="") as file:
-            file.write(source)
+        Path(self.path).write_bytes(source.encode("utf-8", "surrogatepass"))
+
+    def host(self, serve: Callable[[], None]) -> None:
+        """Serves from within a pytest session that has its configuration and plugins done, unless the user's conftest
+        loads the program so early: then each candidate gets a session of its own."""
+        self.forget()
+        sys.meta_path.insert(0, self.finder)
+        host = Host(self.finder, serve)
+        self.hosted = host
+        pytest.main(self.argv, plugins=[host])
+        if not host.served:
+            self.hosted = None
+            self.forget()
+            serve()
 
     def run(self, program: Any, request: dict[str, Any], meter: Meter, emit: Any) -> None:
         self.write(request.get("source", self.source))
-        sys.meta_path.insert(0, ProgramFinder(self.path, program))
-        pytest.main(self.argv, plugins=[Watch(meter, emit)])
+        self.finder.program = program
+        watch = Watch(meter, emit)
+        if self.hosted is None:
+            pytest.main(self.argv, plugins=[watch])
+        else:
+            self.hosted.collect_and_run(watch)
         if meter.late:
             emit(error="timeout")

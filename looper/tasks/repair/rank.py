@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from looper.tasks.repair.edits import Edit
+from looper.tasks.repair.edits import Edit, apply_pair, compiles
+from looper.tasks.repair.hints import favour
 from looper.tasks.repair.operators.scene import LINE
 
 FLOOR = 0.05
@@ -18,13 +19,17 @@ SAME_KIND, SAME_SPOT, SAME_LINE = 0.25, 0.12, 0.02
 LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.ENDMARKER}
 
 
-def ranked(source: str, edits: Collection[Edit], suspicion: Mapping[int, float]) -> list[Edit]:
+def ranked(
+    source: str, edits: Collection[Edit], suspicion: Mapping[int, float], *, errors: Collection[str] = ()
+) -> list[Edit]:
     """Likeliest first: prior times suspicion of the line, spread over places and kinds.
 
+    `errors` are the error lines of the failing tests, one each; they favour the kinds that answer to them (hints.py).
     Stable: the same edits in the same order give the same ranking; edits of equal weight, the smaller first.
     """
     starts = [0, *accumulate(map(len, LINE.findall(source)))]
-    weights = {edit: edit.prior * (FLOOR + (1 - FLOOR) * blame(edit, starts, suspicion)) for edit in edits}
+    hint = favour(errors)
+    weights = {e: e.prior * hint(e) * (FLOOR + (1 - FLOOR) * blame(e, starts, suspicion)) for e in edits}
     first = sorted(weights, key=lambda edit: (-weights[edit], len(edit.text) + edit.end - edit.start))
     seen: Counter[Hashable] = Counter()
     spread: list[tuple[float, Edit]] = []
@@ -46,11 +51,12 @@ def blame(edit: Edit, starts: Sequence[int], suspicion: Mapping[int, float]) -> 
 
 
 def second_order(
-    ranked_first: Sequence[Edit], *, among: int = 120, distance: int = 12
+    source: str, ranked_first: Sequence[Edit], *, among: int = 120, distance: int = 12
 ) -> Iterator[tuple[Edit, Edit]]:
     """Disjoint pairs of the `among` best edits, at most `distance` lines apart, best and nearest pairs first.
 
-    The order is by the sum of both ranks, plus a little for every line between them. Use `apply_pair`.
+    The order is by the sum of both ranks, plus a little for every line between them. `apply_pair` makes both;
+    pairs whose result does not compile are left out.
     """
     best = ranked_first[:among]
     pairs = [
@@ -60,7 +66,8 @@ def second_order(
         if abs(one.line - two.line) <= distance and disjoint(one, two)
     ]
     for _, i, j in sorted(pairs):
-        yield best[i], best[j]
+        if compiles(apply_pair(source, (best[i], best[j]))):
+            yield best[i], best[j]
 
 
 def disjoint(one: Edit, two: Edit) -> bool:

@@ -1,6 +1,7 @@
 """Deterministic policies of the repair search: one-edit candidates in a fixed order first, then climbing on the signals."""
 
 import hashlib
+import random
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -16,6 +17,8 @@ BATCH = 32
 """Candidates per inner step at ladder level 0; a full ladder quadruples it."""
 FIRST_SHARE = 300
 """One-edit candidates tried before climbing starts, if there is anything to climb on."""
+STIR = 0.3
+"""How far a seed moves a candidate in the order, as a share of its rank."""
 PER_VARIANT = 400
 """Candidates tried around one promising variant at most."""
 
@@ -30,29 +33,53 @@ def digest(source: str) -> str:
     return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def pool(source: str, plan: Plan, suspicion: dict[int, float]) -> list[Edit]:
-    """Candidates of one edit, most promising first."""
-    return list(_pool(source, tuple(plan.lines), tuple(plan.kinds), tuple(sorted(suspicion.items()))))
+def pool(source: str, plan: Plan, suspicion: dict[int, float], seed: int = 0) -> list[Edit]:
+    """Candidates of one edit, most promising first; a seed above 0 stirs the order a little."""
+    return list(_pool(source, tuple(plan.lines), tuple(plan.kinds), tuple(sorted(suspicion.items())), seed))
+
+
+@lru_cache(maxsize=64)
+def every(source: str) -> tuple[Edit, ...]:
+    """All typed edits of a program; enumerating them costs as much as trying some fifty."""
+    return tuple(enumerate_edits(source))
 
 
 @lru_cache(maxsize=64)
 def _pool(
-    source: str, lines: tuple[int, ...], kinds: tuple[str, ...], suspicion: tuple[tuple[int, float], ...]
+    source: str, lines: tuple[int, ...], kinds: tuple[str, ...], suspicion: tuple[tuple[int, float], ...], seed: int
 ) -> tuple[Edit, ...]:
-    known = dict(suspicion)
-    edits = enumerate_edits(source, lines=set(lines) or None, kinds=set(kinds) or None)
-    return tuple(ranked(source, edits, known))
+    edits = [e for e in every(source) if (not lines or e.line in lines) and (not kinds or of_kind(e, kinds))]
+    return stirred(ranked(source, edits, dict(suspicion)), seed)
+
+
+def stirred(edits: list[Edit], seed: int) -> tuple[Edit, ...]:
+    """The order with each rank multiplied by up to 1 +- STIR, so that runs over seeds show what part of a result is luck."""
+    if not seed:
+        return tuple(edits)
+    dice = random.Random(seed)
+    ranks = [(rank + 1) * dice.uniform(1 - STIR, 1 + STIR) for rank in range(len(edits))]
+    return tuple(edits[i] for i in sorted(range(len(edits)), key=lambda i: ranks[i]))
+
+
+def of_kind(edit: Edit, kinds: tuple[str, ...]) -> bool:
+    """Whether the edit is of one of these kinds or families."""
+    return edit.kind in kinds or edit.kind.split(".")[0] in kinds
 
 
 @lru_cache(maxsize=8)
-def _forms(source: str, lines: tuple[int, ...], kinds: tuple[str, ...]) -> frozenset[str]:
-    edits = enumerate_edits(source, lines=set(lines) or None, kinds=set(kinds) or None)
-    return frozenset({normal_form(source), *(normal_form(apply_edit(source, edit)) for edit in edits)})
+def forms(source: str) -> frozenset[str]:
+    """Normal forms of a program and of all that one typed edit makes of it."""
+    return frozenset({normal_form(source), *(normal_form(apply_edit(source, edit)) for edit in every(source))})
 
 
-def left(state: Program, original: str) -> int:
+def left(state: Program, original: str, seed: int = 0) -> int:
     """One-edit candidates of the original that were not tried yet."""
-    return max(0, len(pool(original, state.plan, state.suspicion)) - state.cursors.get(digest(original), 0))
+    return max(0, len(pool(original, state.plan, state.suspicion, seed)) - begin(state, original))
+
+
+def begin(state: Program, original: str) -> int:
+    """Where in the fixed order the search stands."""
+    return state.plan.skip + state.cursors.get(digest(original), 0)
 
 
 def size(level: float) -> int:
@@ -65,8 +92,8 @@ class _Search:
     levels = (0.0, 3.0)
     step = "decide"
 
-    def __init__(self, original: str):
-        self.original = original
+    def __init__(self, original: str, seed: int = 0):
+        self.original, self.seed = original, seed
 
     def initialize(self, state: Program) -> Memory:
         return Memory()
@@ -85,10 +112,10 @@ class FixedOrder(_Search):
     handles = frozenset({FailureType.UNKNOWN, FailureType.NO_DATA, FailureType.TOO_BROAD})
 
     def decide(self, state: Program, signals: Sequence[Signal], memory: Memory, level: float) -> Batch | None:
-        edits = pool(self.original, state.plan, state.suspicion)
-        begin = state.cursors.get(digest(self.original), 0)
-        batch = edits[begin : begin + size(level)]
-        why = f"one-edit candidates {begin + 1} to {begin + len(batch)} of {len(edits)}"
+        edits = pool(self.original, state.plan, state.suspicion, self.seed)
+        first = begin(state, self.original)
+        batch = edits[first : first + size(level)]
+        why = f"one-edit candidates {first + 1} to {first + len(batch)} of {len(edits)}"
         return Batch(base=self.original, edits=batch, why=why) if batch else None
 
 
@@ -102,9 +129,9 @@ class Climb(_Search):
         turns = sorted(range(len(state.frontier)), key=lambda i: (self.visits(state, i) + 0.5 * i, i))
         for index in turns:
             variant = state.frontier[index]
-            begin = state.cursors.get(digest(variant.source), 0)
-            batch = self.beyond(state, variant)[begin : begin + size(level)]
-            if batch and begin < PER_VARIANT:
+            first = state.cursors.get(digest(variant.source), 0)
+            batch = self.beyond(state, variant)[first : first + size(level)]
+            if batch and first < PER_VARIANT:
                 why = f"a further edit on: {'; '.join(variant.path)} (passes {variant.share:.0%})"
                 return Batch(base=variant.source, edits=batch, why=why)
         return None
@@ -114,16 +141,14 @@ class Climb(_Search):
 
     def beyond(self, state: Program, variant: Variant) -> list[Edit]:
         """Edits of the variant that lead to programs which one edit of the original does not reach."""
-        plan = state.plan.model_copy(update={"lines": []})
-        key = (self.original, tuple(state.plan.lines), tuple(state.plan.kinds))
-        return _beyond(variant.source, tuple(plan.kinds), tuple(sorted(variant.suspicion.items())), *key)
+        kinds = tuple(state.plan.kinds)
+        return _beyond(variant.source, kinds, tuple(sorted(variant.suspicion.items())), self.original, self.seed)
 
 
 @lru_cache(maxsize=64)
 def _beyond(
-    source: str, kinds: tuple[str, ...], suspicion: tuple[tuple[int, float], ...], original: str,
-    lines: tuple[int, ...], original_kinds: tuple[str, ...],
-) -> list[Edit]:  # fmt: skip
-    known = _forms(original, lines, original_kinds)
-    edits = _pool(source, (), kinds, suspicion)[: PER_VARIANT * 2]
+    source: str, kinds: tuple[str, ...], suspicion: tuple[tuple[int, float], ...], original: str, seed: int
+) -> list[Edit]:
+    known = forms(original)
+    edits = _pool(source, (), kinds, suspicion, seed)[: PER_VARIANT * 2]
     return [edit for edit in edits if normal_form(apply_edit(source, edit)) not in known]

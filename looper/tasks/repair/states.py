@@ -14,6 +14,7 @@ class Plan(BaseModel):
 
     lines: list[int] = Field(default=[], description="suspicious line numbers, most suspicious first; [] for all")
     kinds: list[str] = Field(default=[], description="kinds of edit, e.g. compare or compare.swap; [] for all")
+    skip: int = Field(default=0, ge=0, description="candidates of the fixed order to leave out: they were tried before")
     reason: str = ""
 
 

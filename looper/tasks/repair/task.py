@@ -18,13 +18,13 @@ from looper.criteria import Criteria, Evaluation, Phase, Rule
 from looper.errors import ConfigError
 from looper.tasks.environment import FailureType, ProbePolicy
 from looper.tasks.repair import choose
-from looper.tasks.repair.edits import KINDS, apply_edit, enumerate_edits, normal_form
+from looper.tasks.repair.edits import KINDS, apply_edit, normal_form
 from looper.tasks.repair.examiner import Examiner
 from looper.tasks.repair.inputs import calls, generated
 from looper.tasks.repair.localise import suspicion
 from looper.tasks.repair.probes import ChoiceProbe, DistanceProbe, TestsProbe
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
-from looper.tasks.repair.search import FIRST_SHARE, Climb, FixedOrder, Memory, digest, left, pool
+from looper.tasks.repair.search import FIRST_SHARE, Climb, FixedOrder, Memory, begin, digest, every, forms, left, pool
 from looper.tasks.repair.states import (
     Batch,
     Choice,
@@ -50,6 +50,10 @@ class Brief(BaseModel):
 
     goal: str
     original: str
+    numbered: str
+    """The program with line numbers."""
+    kinds: str
+    """Kinds of edit that a plan can name."""
     tests: str
     results: str
     warning: str = ""
@@ -61,6 +65,8 @@ class Repair:
 
     sandbox: Sandbox
     """What contains the execution of candidates."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """0: the candidates in their own order; above: that order stirred a little, so that seeds show what is luck."""
     jobs: Annotated[int, Field(ge=0, le=64)] = 0
     """Candidates executed at a time; 0: one for each core."""
     seconds: Annotated[float, Field(gt=0, le=3600)] = 5.0
@@ -138,7 +144,8 @@ class Repair:
         if not reached and isinstance(self.problem.tests, Command) and not self.first.passed:
             warning = "the tests fail without running a line of the program that could be traced: check task.tests"
         return Brief(
-            goal=self.goal, original=self.problem.source, tests=shown(self.problem.tests), results="\n".join(results[:60]),
+            goal=self.goal, original=self.problem.source, numbered=numbered(self.problem.source),
+            kinds="\n".join(f"{kind}: {text}" for kind, text in KINDS.items()), tests=shown(self.problem.tests), results="\n".join(results[:60]),
             warning=warning,
         )  # fmt: skip
 
@@ -172,16 +179,17 @@ class Repair:
         if not any(state.suspicion.values()):
             return FailureType.NO_DATA
         tried = state.cursors.get(digest(self.problem.source), 0)
-        remaining = left(state, self.problem.source)
+        remaining = left(state, self.problem.source, self.seed)
         if state.plausible and remaining:
             return FailureType.UNKNOWN
-        climbs = state.frontier and Climb(self.problem.source).decide(state, signals, Memory(), 0.0)
-        if remaining and (tried < FIRST_SHARE or not climbs):
+        climbs = state.frontier and Climb(self.problem.source, self.seed).decide(state, signals, Memory(), 0.0)
+        climbed = state.explored - tried
+        if remaining and (tried < FIRST_SHARE or tried - FIRST_SHARE < climbed or not climbs):
             return FailureType.UNKNOWN
         return FailureType.TOO_NARROW if climbs else FailureType.INFEASIBLE
 
     def policies(self) -> list[ProbePolicy]:
-        return [FixedOrder(self.problem.source), Climb(self.problem.source)]
+        return [FixedOrder(self.problem.source, self.seed), Climb(self.problem.source, self.seed)]
 
     def quantity(self, action: Batch | Move) -> float:
         return float(len(action.edits) + len(action.rewrites)) if isinstance(action, Batch) else 1.0
@@ -206,11 +214,7 @@ class Repair:
     def typed(self, source: str, changed: str) -> bool:
         """Whether a program is an edit that looper itself would make of `source`, or of the original."""
         form = normal_form(changed)
-        return any(
-            normal_form(apply_edit(base, edit)) == form
-            for base in dict.fromkeys((source, self.problem.source))
-            for edit in enumerate_edits(base)
-        )
+        return any(form in forms(base) for base in dict.fromkeys((self.problem.source, source)))
 
     def examine(self, programs: Sequence[tuple[str, bool]], trace: bool = False) -> list[Report]:
         """Reports on (source, typed) pairs: typed edits side by side in the workers, anything else in a box of its own."""
@@ -278,10 +282,13 @@ class Repair:
         return own.get(step)
 
     def _replan(self, *, state: Program, **_: Any) -> Replan:
-        """Once more without the limits of the plan, if it had any; else there is nothing new to begin with."""
+        """Without the limits of the plan, if it had any; else on from where the fixed order stands, if it has more."""
         if state.plan.lines or state.plan.kinds:
             return Replan(plan=Plan(reason="the planned lines and kinds did not hold the fault: everything"))
-        return Replan(plan=None)
+        if not left(state, self.problem.source, self.seed):
+            return Replan(plan=None)
+        stands = begin(state, self.problem.source)
+        return Replan(plan=Plan(skip=stands, reason=f"on from candidate {stands + 1} of the fixed order"))
 
     def _decide(
         self, *, policy: str, state: Program, signals: list[Signal], memory: Any, level: float, **_: Any
@@ -293,7 +300,7 @@ class Repair:
     def _act(self, *, history: list[dict[str, Any]], **_: Any) -> Move:
         """The one-edit candidates of the faulty program one after the other, in a fixed order that uses no signals."""
         number = history[-1].get("step", 0) if history else 0
-        edits = pool(self.problem.source, Plan(), {})
+        edits = pool(self.problem.source, Plan(), {}, self.seed)
         if number >= len(edits):
             return Move(done=True, why="all one-edit candidates were tried")
         return Move(
@@ -329,11 +336,15 @@ class Repair:
         fn = self.policy(question.step)
         if dice.random() <= skill or question.step not in ("act", "plan"):
             return fn(**question.context) if fn else self.answer(question.step)()
-        edits = pool(self.problem.source, Plan(), {})
+        edits = pool(self.problem.source, Plan(), {}, self.seed)
         if question.step == "plan":
             return Plan(lines=sorted({dice.choice(edits).line for _ in range(3)}), reason="at random")
         edit = dice.choice(edits)
         return Move(replace=apply_edit(self.problem.source, edit), why=f"at random: {edit.summary}")
+
+
+def numbered(source: str) -> str:
+    return "\n".join(f"{number:4} {line}" for number, line in enumerate(source.splitlines(), 1))
 
 
 def rule(test: str) -> str:
@@ -376,7 +387,7 @@ class Attempts:
 
     def __init__(self, task: Repair, state: Program, batch: Batch):
         self.task, self.state, self.batch = task, state, batch
-        known = {(e.start, e.end, e.text) for e in enumerate_edits(batch.base)} if batch.edits else set()
+        known = {(e.start, e.end, e.text) for e in every(batch.base)} if batch.edits else set()
         made = [(apply_edit(batch.base, e), (e.start, e.end, e.text) in known, e.summary, e.prior, e.kind) for e in batch.edits]
         free = [(replaced(batch.base, r), False, str(r), 1.0, "rewrite") for r in batch.rewrites]
         self.made = [(s, t, w, p, k) for s, t, w, p, k in [*made, *free] if isinstance(s, str)]

@@ -1,101 +1,32 @@
 """What runs inside the sandbox: a process that is warmed up once and forks a child per candidate.
 
 Standard library only, and nothing of looper but the small modules beside it. Requests come as JSON lines on standard
-input; answers leave as JSON lines: those of the child as it wrote them, then `{"done": how it ended, "seconds": s}`.
+input; an answer is a line `{"done": how it ended, "seconds": s, "said": the lines that the child wrote}`.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import os
-import resource
-import select
-import signal
 import sys
 import time
-from typing import Any, Callable
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
+from .bounds import Lines, alarm, bounded, calm, drain, end, take_over
 from .calls import CallServer, CasesRun, ValuesRun
 from .instrument import Meter
 from .loading import SupportModules, fill_program, placed, preload
-from .script_run import describe
+from .script_checks import describe
 
-MAX_OUTPUT = 8 * 2**20
-"""Bytes that one candidate may report."""
 GRACE = 0.25
 """Seconds between the alarm inside the child and its end from outside."""
-SPARE_FRAMES = 60
-"""Frames of this machinery below the program's own recursion."""
-
-
-class Lines:
-    """JSON lines over two file descriptors, without read-ahead shared by parent and child."""
-
-    def __init__(self, reads: int, writes: int):
-        self.reads, self.writes = reads, writes
-        self.buffer = b""
-
-    def receive(self) -> Any:
-        """The next message; None at the end of input."""
-        while b"\n" not in self.buffer:
-            part = os.read(self.reads, 1 << 20)
-            if not part:
-                return None
-            self.buffer += part
-        line, _, self.buffer = self.buffer.partition(b"\n")
-        return json.loads(line)
-
-    def send(self, message: Any) -> None:
-        self.raw(json.dumps(message).encode() + b"\n")
-
-    def raw(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self.writes, data) :]
-
-
-def take_over() -> Lines:
-    """Moves the protocol off the standard streams and points those nowhere."""
-    lines = Lines(os.dup(0), os.dup(1))
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
-    return lines
-
-
-def bounded(memory_mb: int, seconds: float) -> None:
-    """Limits of this process: memory on top of what it has now, CPU time a little above the wall clock."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            now = int(file.read().split()[0]) * resource.getpagesize()
-    except OSError:  # no procfs: the system has no way to say
-        now = 0
-    lower(resource.RLIMIT_AS, now + memory_mb * 2**20)
-    lower(resource.RLIMIT_CPU, int(seconds) + 2)
-    lower(resource.RLIMIT_CORE, 0)
-    sys.setrecursionlimit(1000 + SPARE_FRAMES)
-
-
-def lower(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
-
-
-def alarm(meter: Meter, seconds: float) -> None:
-    """Raises in the program when its time is up, and again for as long as that is swallowed."""
-    signal.signal(signal.SIGALRM, meter.expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
-
-
-def calm() -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def search(spec: dict[str, Any]) -> None:
     """Where imports are looked for; `path_first` is relative to the work folder."""
-    sys.path[:0] = [os.path.abspath(path) for path in spec["path_first"]]
+    sys.path[:0] = [str(Path(path).resolve()) for path in spec["path_first"]]
     sys.path.extend(path for path in spec["path_last"] if path not in sys.path)
     sys.meta_path.insert(0, SupportModules(spec["support"]))
 
@@ -122,6 +53,9 @@ class Zygote:
             self.lines.send({"error": describe(error)})
             return
         self.lines.send({"ready": True, "ids": self.runner.ids()})
+        self.runner.host(self.candidates)
+
+    def candidates(self) -> None:
         while True:
             request = self.lines.receive()
             if request is None:
@@ -139,8 +73,8 @@ class Zygote:
         data, ended = drain(reads, started + self.spec["seconds"] + GRACE)
         os.close(reads)
         end(child)
-        self.lines.raw(data)
-        self.lines.send({"done": ended, "seconds": time.monotonic() - started})
+        said = data.decode("ascii", "replace")  # as one text, so that a child cannot speak for this process
+        self.lines.send({"done": ended, "seconds": time.monotonic() - started, "said": said})
 
     def child(self, request: dict[str, Any], writes: int) -> None:
         """Never returns: nothing that the candidate registered for the end of the process runs."""
@@ -194,41 +128,6 @@ class Child:
         if self.mark is not None:
             message["nonce"] = self.mark
         self.out.send(message)
-
-
-def drain(reads: int, deadline: float) -> tuple[bytes, str]:
-    """What the child said until its last line, its end, the deadline or the limit of output."""
-    parts: list[bytes] = []
-    size = 0
-    poll = select.poll()
-    poll.register(reads, select.POLLIN | select.POLLHUP)
-    while size <= MAX_OUTPUT:
-        left = deadline - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
-            return whole_lines(parts), "timeout"
-        part = os.read(reads, 1 << 18)
-        if not part:
-            return whole_lines(parts), "exited"
-        parts.append(part)
-        size += len(part)
-        if part.endswith(b'"end": true}\n'):
-            return whole_lines(parts), "finished"
-    return b"", "output"
-
-
-def whole_lines(parts: list[bytes]) -> bytes:
-    data = b"".join(parts)
-    return data[: data.rfind(b"\n") + 1]
-
-
-def end(child: int) -> None:
-    """Kills the child with all that it started, and waits for it."""
-    for kill in (os.killpg, os.kill):
-        try:
-            kill(child, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            continue
-    os.waitpid(child, 0)
 
 
 class Server:

@@ -169,8 +169,8 @@ def wrap(scene: Scene, node: ast.expr) -> Iterator[Draft | None]:
 
 def calls_without_arguments(scene: Scene, node: ast.AST) -> list[Any]:
     """Calls such as `x.lower()` in the same function."""
-    return [c for _, c in scene.vocabulary.expressions(node)
-            if isinstance(c, ast.Call) and not c.args and not c.keywords and isinstance(c.func, ast.Attribute)]  # fmt: skip
+    calls = [c for _, c in scene.vocabulary.expressions(node) if isinstance(c, ast.Call)]
+    return [c for c in calls if not c.args and not c.keywords and isinstance(c.func, ast.Attribute)]
 
 
 def _weight(parent: ast.AST) -> float:

@@ -2,6 +2,7 @@
 
 import ast
 import heapq
+import re
 from collections.abc import Iterable, Iterator
 
 from looper.tasks.repair.operators.conditions import atoms
@@ -13,6 +14,7 @@ KINDS = {
     "insert.collect": "a missing `append`, `add`, `extend` or similar",
     "insert.guard": "a missing `if condition: return value`",
     "insert.jump": "a missing `if condition: break` or `continue`",
+    "insert.similar": "a neighbouring statement repeated about another variable",
     "insert.return": "a missing return",
 }
 
@@ -78,6 +80,9 @@ def transfers(scene: Scene, node: ast.stmt, name: str, kind: str, weight: float)
             yield from everywhere(scene, "insert.update", node, f"{name} = {other}", 0.2 * weight * likely)
             if kind in ("num", "str", "?"):
                 yield from everywhere(scene, "insert.update", node, f"{name} += {other}", 0.15 * weight * likely)
+            if kind == "num" and weight > 1:
+                for symbol in "*-":
+                    yield from everywhere(scene, "insert.update", node, f"{name} {symbol}= {other}", 0.14 * likely)
     for text, value in scene.vocabulary.expressions(node)[:10]:
         if scene.vocabulary.usable(node, value) and scene.vocabulary.kind(value) in (kind, "?") and len(text) < 30:
             yield from everywhere(scene, "insert.update", node, f"{name} = {text}", 0.1 * weight)
@@ -129,6 +134,8 @@ def results(scene: Scene, node: ast.stmt) -> list[tuple[str, float]]:
     found = [n.value for n in scene.nodes if isinstance(n, ast.Return) and n.value and scene.function(n) is home]
     texts = [(scene.text(v), 0.9) for v in found if words.usable(node, v) and "\n" not in scene.text(v)]
     texts += [(c, 0.9) for c in _usual({words.kind(v) for v in found})]
+    texts += [(t, 0.4) for t, e in words.expressions(node)[:9]
+              if isinstance(e, ast.Subscript | ast.Attribute) and words.usable(node, e)]  # fmt: skip
     texts += [(n, 0.7) for n in words.names(node) if n != "self"][:7]
     best: dict[str, float] = {}
     for text, prior in texts:
@@ -152,6 +159,13 @@ def guard(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
         for value, prior in values:
             lines = [f"if {condition}:", f"{unit_of(scene)}return {value}"]
             yield put(scene, "insert.guard", node, lines, 0.6 * likely * prior * (1.0 if first else 0.6))
+            if ends_loop(scene, node):
+                yield put(scene, "insert.guard", node, lines, 0.4 * likely * prior, after=True)
+
+
+def ends_loop(scene: Scene, node: ast.stmt) -> bool:
+    owner, peers = block(scene, node)
+    return isinstance(owner, LOOP) and peers[-1] is node and not isinstance(node, TERMINAL)
 
 
 def jump(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
@@ -178,6 +192,24 @@ def finish(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
         yield Draft("insert.return", start, start, "return ", 0.4, node.lineno, None)
 
 
+def similar(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
+    """A short statement once more behind itself, about another variable: the other half of a pair that was lost."""
+    if not inside(scene, node) or not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If):
+        return
+    place, (start, end) = row(scene, node), scene.span(node)
+    text, names = scene.source[start:end], scene.vocabulary.names(node)
+    used = [n for n in dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name)) if n in names]
+    if place is None or text.count("\n") > 2 or getattr(node, "orelse", None):
+        return
+    for name in used[:4]:
+        for other, kind in list(names.items())[:8]:
+            if other != name and (kind == names[name] or "?" in (kind, names[name])):
+                new = place.indent + re.sub(rf"(?<![\w.]){re.escape(name)}\b", other, text) + scene.newline
+                for at, line in ((place.start, node.lineno), (place.end, node.end_lineno or node.lineno)):
+                    if scene.source[:at].endswith(("\n", "\r")) or at == 0:
+                        yield Draft("insert.similar", at, at, new, 0.15, line, None)
+
+
 def likeliest(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
     """Insertions at one place, so many of each kind."""
     first = isinstance(scene.parent[node], FUNCTION)
@@ -187,6 +219,7 @@ def likeliest(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
     yield from best(collect(scene, node), 30)
     yield from best(guard(scene, node), 120 if opening else 60 if first else 25)
     yield from best(jump(scene, node), 30)
+    yield from best(similar(scene, node), 16)
 
 
 OPERATORS = (

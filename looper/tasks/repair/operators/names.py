@@ -9,7 +9,7 @@ from looper.tasks.repair.operators.types import alike
 
 KINDS = {
     "name.variable": "another variable in scope",
-    "name.exchange": "two variables exchanged throughout a statement",
+    "name.exchange": "two variables exchanged, or one replaced, throughout a statement",
     "name.target": "another variable assigned to",
     "name.attribute": "another attribute that the program knows",
     "name.constant": "a variable replaced by a usual constant",
@@ -85,6 +85,20 @@ def exchange(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
             text += scene.source[at:left] + {one: two, two: one}.get(name, name)
             at = right
         yield Draft("name.exchange", start, end, text + scene.source[at:end], 0.25, node.lineno, node)
+    for name in names[:6]:
+        uses = [span for span in spans if span[2] == name]
+        for other in list(scene.vocabulary.names(node))[:10] if len(uses) > 1 else []:
+            text = replaced(scene, start, end, uses, other)
+            yield Draft("name.exchange", start, end, text, 0.25, node.lineno, node)
+
+
+def replaced(scene: Scene, start: int, end: int, uses: list[tuple[int, int, str]], name: str) -> str:
+    """The piece of source with other text at these places."""
+    text, at = "", start
+    for left, right, _ in uses:
+        text += scene.source[at:left] + name
+        at = right
+    return text + scene.source[at:end]
 
 
 def expression(scene: Scene, node: ast.expr) -> Iterator[Draft | None]:

@@ -20,6 +20,9 @@ KINDS = {
 }
 
 
+SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return, ast.Break, ast.Continue, ast.AnnAssign, ast.Raise)
+
+
 class Row(NamedTuple):
     """A statement that has its lines to itself."""
 
@@ -162,20 +165,21 @@ def enter(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
 
 
 def copy(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
-    """A simple statement once more, in front of another statement of the same function."""
-    line = row(scene, node)
-    if isinstance(node, (*COMPOUND, ast.Import, ast.ImportFrom, ast.Pass)) or line is None:
+    """Another simple statement of the same function once more, in front of this one, or behind the last of a block."""
+    home, place = scene.function(node), row(scene, node)
+    if place is None or not isinstance(home, FUNCTION):
         return
-    home = scene.function(node)
-    for other in scene.nodes:
-        if isinstance(other, ast.stmt) and other is not node and scene.function(other) is home and home is not other:
-            place = row(scene, other)
-            text = shifted(content(scene, line), line.indent, place.indent) if place else None
-            if place and text:
-                yield splice("statement.copy", place.start, place.start, text, 0.12, other.lineno)
-                if block(scene, other)[1][-1] is other:
-                    text = scene.newline * (not scene.source[: place.end].endswith(("\n", "\r"))) + text
-                    yield splice("statement.copy", place.end, place.end, text, 0.12, other.lineno)
+    last = block(scene, node)[1][-1] is node
+    for other in scene.nodes[scene.nodes.index(home) :]:
+        if not isinstance(other, SIMPLE) or other is node or scene.function(other) is not home:
+            continue
+        line = row(scene, other) if scene.in_loop(node) or not isinstance(other, ast.Break | ast.Continue) else None
+        text = shifted(content(scene, line), line.indent, place.indent) if line else None
+        if text:
+            yield splice("statement.copy", place.start, place.start, text, 0.12, node.lineno)
+        if text and last:
+            text = scene.newline * (not scene.source[: place.end].endswith(("\n", "\r"))) + text
+            yield splice("statement.copy", place.end, place.end, text, 0.12, node.end_lineno or node.lineno)
 
 
 def unwrap(scene: Scene, node: ast.If | ast.For | ast.While | ast.With) -> Iterator[Draft | None]:

@@ -94,7 +94,7 @@ def of_annotation(node: ast.AST | None) -> str:
     return ANNOTATIONS.get(node.id, UNKNOWN) if isinstance(node, ast.Name) else UNKNOWN
 
 
-def usage(node: ast.AST) -> tuple[str, str] | None:
+def usage(node: ast.AST, names: Mapping[str, str]) -> tuple[str, str] | None:
     """A name and the kind that this use of it suggests, if any."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return node.value.id, "seq"
@@ -104,30 +104,32 @@ def usage(node: ast.AST) -> tuple[str, str] | None:
         return node.iter.id, "seq"
     if isinstance(node, ast.Call):
         return _call_usage(node)
-    return _number_usage(node)
+    return _number_usage(node, names)
 
 
 def _call_usage(node: ast.Call) -> tuple[str, str] | None:
     if not isinstance(node.func, ast.Name):
         return None
+    if node.func.id == "range":
+        return next(((a.id, "num") for a in node.args if isinstance(a, ast.Name)), None)
     if node.args and isinstance(node.args[0], ast.Name):
         if node.func.id in {"len", "sorted", "sum", "min", "max", "reversed", "enumerate"}:
             return node.args[0].id, "seq"
-        if node.func.id in {"range", "abs"}:
+        if node.func.id == "abs":
             return node.args[0].id, "num"
     return None
 
 
-def _number_usage(node: ast.AST) -> tuple[str, str] | None:
+def _number_usage(node: ast.AST, names: Mapping[str, str]) -> tuple[str, str] | None:
     if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add):
         sides: list[ast.expr] = [node.left, node.right]
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         sides = [node.left, node.comparators[0]]
     else:
         return None
-    if isinstance(sides[0], ast.Name) and guess(sides[1], {}) == "num":
+    if isinstance(sides[0], ast.Name) and guess(sides[1], names) == "num":
         return sides[0].id, "num"
-    return (sides[1].id, "num") if isinstance(sides[1], ast.Name) and guess(sides[0], {}) == "num" else None
+    return (sides[1].id, "num") if isinstance(sides[1], ast.Name) and guess(sides[0], names) == "num" else None
 
 
 def alike(one: str, other: str) -> float:

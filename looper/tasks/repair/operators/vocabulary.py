@@ -61,7 +61,7 @@ def scope_of(node: ast.AST) -> Scope:
     for child in own(node):
         _bind(child, scope, bound)
     for child in own(node):
-        found = usage(child)
+        found = usage(child, scope.kinds)
         if found and found[0] in scope.kinds and scope.kinds[found[0]] == UNKNOWN:
             scope.kinds[found[0]] = found[1]
     return scope
@@ -87,9 +87,7 @@ class Vocabulary:
         self.tree, self.parent, self.source = tree, parent, source
         self.scopes: dict[ast.AST, Scope] = {}
         self.functions = dict(self._functions(support))
-        self.attributes = list(
-            dict.fromkeys(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute))
-        )
+        self.attributes = list(dict.fromkeys(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)))
         self.parameters = {n.name: [a.arg for a in arguments(n)] for n in tree.body if isinstance(n, FUNCTION)}
         self._starved: dict[ast.AST, set[str]] = {}
         self.modules = {a.asname or a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
@@ -176,6 +174,16 @@ class Vocabulary:
         inner = {name for p in parts if isinstance(p, ast.comprehension) for name in targets(p.target)}
         loads = {p.id for p in parts if isinstance(p, ast.Name)}
         return loads - inner - names.keys() <= self.globals
+
+    def unused(self) -> list[tuple[int, int, set[str]]]:
+        """First and last line of each function, and the names it binds but never reads."""
+        found = []
+        for home in (n for n in ast.walk(self.tree) if isinstance(n, FUNCTION)):
+            read = {n.id for n in ast.walk(home) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+            names = {n for n in self.scope(home).kinds if n not in read and not n.startswith("_")}
+            if names:
+                found.append((home.lineno, home.end_lineno or home.lineno, names))
+        return found
 
     def starved(self, node: ast.AST) -> set[str]:
         """Local names of the function that are given one first value, read, and never changed again."""

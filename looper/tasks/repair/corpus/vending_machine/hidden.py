@@ -27,6 +27,7 @@ def test_state():
     vending.insert(100)
     assert vending.buy("b") is None
     assert vending.credit == 100
+    assert vending.buy("c") is None
     assert vending.buy("a") == [50]
     assert vending.credit == 0
     assert vending.change() == []
