@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from looper.catalogue import nearest, options, overview
-from looper.errors import LooperError
+from looper.errors import ConfigError, LooperError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,6 +31,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # the one boundary for faults of looper itself: a user gets a sentence, we get the traceback
+        return _crash(error)
+
+
+def _crash(error: Exception) -> int:
+    import tempfile
+    import traceback
+
+    from looper.redact import redact
+
+    with tempfile.NamedTemporaryFile("w", prefix="looper-crash-", suffix=".txt", delete=False) as file:
+        file.write(redact("".join(traceback.format_exception(error))))
+    print(
+        f"looper: a fault of looper itself ({type(error).__name__}); the details are in {file.name}. What was journalled is "
+        "whole: `looper resume` goes on from it.",
+        file=sys.stderr,
+    )
+    return 1
 
 
 def _dispatch(args: list[str]) -> int:
@@ -70,15 +88,19 @@ def _compose(session: Any, overrides: list[str]) -> None:
     def job(cfg: DictConfig) -> None:
         folder = Path(HydraConfig.get().runtime.output_dir)
         choices = {key: str(value) for key, value in HydraConfig.get().runtime.choices.items()}
-        config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+
+        def config() -> Any:
+            try:
+                return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+            except OmegaConfBaseException as error:
+                raise ConfigError(explain(error)) from error
+
         session.run(config, folder, choices)
 
     before, sys.argv = sys.argv, [sys.argv[0], *overrides]
     try:
         job()
     except (HydraException, OmegaConfBaseException) as error:
-        from looper.errors import ConfigError
-
         raise ConfigError(explain(error)) from error
     finally:
         sys.argv = before
@@ -106,9 +128,10 @@ def _register(session: Any) -> None:
 def explain(error: Exception) -> str:
     """One sentence from Hydra's error: what, where, and the nearest thing that exists."""
     text = str(error).strip()
+    full = getattr(error, "full_key", None)
+    if type(error).__name__ == "MissingMandatoryValue" and full:
+        return f"{full}: this setting must be given: {full}=..."
     key = re.search(r"Could not override '([^']+)'|full_key: (\S+)|Key '([^']+)' is not in struct", text)
-    if missing := re.search(r"Missing mandatory value: (\S+)", text):
-        return f"{missing[1]}: this setting must be given: {missing[1]}=..."
     if group := re.search(r"Could not find '([\w-]+)/([^']+)'", text):
         hint = nearest(group[2], list(options(group[1]))) or f"there are: {', '.join(options(group[1]))}."
         return f"{group[1]}={group[2]}: there is no such {group[1]}; {hint}"

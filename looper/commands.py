@@ -1,6 +1,7 @@
 """The commands beside running: resume, status, list, history, stop, clean, sync, ui (document 003, Command Modes)."""
 
 import difflib
+import json
 import sys
 from collections.abc import Sequence
 
@@ -9,7 +10,6 @@ from looper.folder import Folder, Outputs
 from looper.mirroring import show_ui, sync_runs
 from looper.request import Command, Request, parse
 from looper.resuming import CHANGEABLE, resume
-from looper.screen import json_line
 from looper.shelf import history_json, history_lines, list_lines, mend, pick, row, shelf, status_lines
 
 
@@ -35,7 +35,7 @@ def status(request: Request) -> int:
     folder = pick(request.outputs, request.name)
     mend(folder)
     story = Story.of(folder)
-    request.screen.say(json_line(card(story)) if request.as_json else "\n".join(status_lines(story)))
+    request.screen.say(json.dumps(card(story)) if request.as_json else "\n".join(status_lines(story)))
     return 0
 
 
@@ -43,7 +43,7 @@ def list_runs(request: Request) -> int:
     """All runs, newest first."""
     rows = [row(folder) for folder in shelf(request.outputs)]
     if request.as_json:
-        request.screen.say(json_line(rows))
+        request.screen.say(json.dumps(rows))
     elif rows:
         request.screen.say("\n".join(list_lines(rows)))
     else:

@@ -20,7 +20,7 @@ from looper.folder import Folder
 from looper.gauge import Gauge
 from looper.journal import Event
 from looper.launch import Audience, Parts
-from looper.screen import Screen, brief, json_line
+from looper.screen import Screen, brief
 from looper.summary import Story, card, final_summary
 from looper.types import Outcome, Question
 
@@ -114,7 +114,7 @@ class Console:
                 f"{story.name}: {story.status} ({story.state['stop']['reason'] or 'no reason'}), score {reached}"
             )
         elif self.json_mode:
-            self.screen.say(json_line(card(story)))
+            self.screen.say(json.dumps(card(story)))
         else:
             self.screen.say("\n".join(final_summary(story)))
 
@@ -122,7 +122,7 @@ class Console:
 def table(rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> str:
     """The cells of a sweep, a row each, or as one JSON array."""
     if as_json:
-        return json_line([dict(row) for row in rows])
+        return json.dumps([dict(row) for row in rows])
     heads = list(dict.fromkeys(key for row in rows for key in row))
     heads = [*(head for head in heads if head != "folder"), *(head for head in heads if head == "folder")]
     return "\n".join(columns(heads, [[cell(row.get(head)) for head in heads] for row in rows]))
@@ -198,10 +198,10 @@ def _described(info: dict[str, Any]) -> str:
 
 
 def readable(value: Any) -> list[str]:
-    """A value of the context as lines of YAML, or as it stands if it is text; long ones are cut and say so."""
+    """A value of the context as lines of YAML, or as it stands if it is a single one; long ones are cut and say so."""
     import yaml
 
     data = to_jsonable_python(value, serialize_unknown=True)
-    text = data if isinstance(data, str) else yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True) if isinstance(data, dict | list) else str(data)
     lines = text.rstrip("\n").split("\n")
     return lines if len(lines) <= SHOWN else [*lines[:SHOWN], f"... {len(lines) - SHOWN} more lines"]

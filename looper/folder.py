@@ -102,8 +102,8 @@ class Folder:
                 write_whole(self.path / "artifact.md", artifact.encode("utf-8", "replace"))
         except OSError as error:
             raise Paused(
-                f"{self.path.name}: run.json or artifact.md cannot be written ({error.strerror or error}); history.jsonl "
-                "is whole. Free some space or make the folder writable, then `resume`.",
+                f"{self.path.name}: run.json or artifact.md cannot be written ({error.strerror or error}); "
+                "history.jsonl is whole. Free some space or make the folder writable, then `resume`.",
                 "storage",
             ) from error
         return state

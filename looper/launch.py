@@ -60,6 +60,9 @@ def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
     from looper.build import instantiate
 
     config = dict(config)
+    seed = config.setdefault("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise ConfigError(f"seed: a whole number from 0 on is needed (given: {seed!r}).")
     if not config.get("task"):
         raise ConfigError("no task: give one with +task=NAME; `python -m looper` lists them.")
     for key in ("task", "loop", "budget", "sandbox", "tracking"):
@@ -141,7 +144,7 @@ class _Session:
         cast = Seats(config.get("model") or {"name": "offline"}, config.get("agents") or {}, self.answers,
                      self.audience.terminal)  # fmt: skip
         stage = Stage(
-            self.parts.task, cast, self.journal, ledger, seed=int(config.get("seed") or 0), check=control.check,
+            self.parts.task, cast, self.journal, ledger, seed=config["seed"], check=control.check,
             events=getattr(self.parts.loop, "events", {}),
         )  # fmt: skip
         start = Event(event="resumed") if resumed else Event(event="run_started", payload=self._setup())

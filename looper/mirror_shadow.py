@@ -93,14 +93,14 @@ class Shadow:
         if self.known.get("looper.files") != found:
             store.artifacts(run_id, texts)
             self._tag(store, {"looper.files": found})
-        if self.place.traces and self.record.over and "looper.trace" not in self.known:
-            self._tag(store, {"looper.trace": store.trace(run_id, self.record)})
         status = self.record.status
         if last and status == "running" and not Folder(self.folder).alive():
             status = "interrupted"
         self._tag(store, {"status": status})
         if self.known.get("looper.marked") != status:
             self._mark(store, status)
+        if self.place.traces and self.record.over and "looper.trace" not in self.known:
+            self._tag(store, {"looper.trace": store.trace(run_id, self.record)})
         self.finished = self.record.seq
 
     def _mark(self, store: Store, status: str) -> None:

@@ -186,7 +186,9 @@ class Store:
         raise LooperError("the trace was not stored; mirror.log has MLflow's reason")  # it only warns of it
 
     def _trace_of(self, run_id: str) -> str:
-        found = self.client.search_traces([self.experiment], run_id=run_id, max_results=1, include_spans=False)
+        found = self.client.search_traces(
+            locations=[self.experiment], run_id=run_id, max_results=1, include_spans=False
+        )
         return found[0].info.trace_id if found else ""
 
 

@@ -95,7 +95,7 @@ class Run:
     def ask(self, role: str, returns: type[Answer], /, step: str = "", **context: Any) -> Answer:
         """Put a question to whoever holds the role; `step` names the kind of question where a role has several.
 
-        Raises BudgetExceeded if it cannot be paid, InvalidAnswer if there is no valid answer, Paused if it is waited for.
+        Raises BudgetExceeded if it cannot be paid, InvalidAnswer if none is valid, Paused if it is waited for.
         """
         name = step or role
         agent = self.stage.cast.agent(role, name, self.task)

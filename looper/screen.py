@@ -1,6 +1,5 @@
 """Text on its way to a person: made harmless, free of secrets, above the bar of a run under way (SAFETY P15, P18)."""
 
-import json
 import os
 import re
 import threading
@@ -33,17 +32,15 @@ def brief(text: object, width: int = 100) -> str:
     return words if len(words) <= width else words[: width - 3] + "..."
 
 
-def json_line(data: object) -> str:
-    """One line of JSON that is ASCII without control characters, so that `plain` leaves it JSON."""
-    return json.dumps(data).replace("\x7f", "\\u007f")
-
-
 class Screen:
     """Standard output for results, standard error for progress, and at most one bar below both. Safe for threads."""
 
     def __init__(self, out: TextIO, err: TextIO, *, quiet: bool = False):
         self.out, self.err, self.quiet = out, err, quiet
         self._lock = threading.RLock()
+        self._turn = threading.Lock()
+        self._speaker: int | None = None
+        self._held: list[tuple[TextIO, str]] = []
         self._closed: set[int] = set()
         self._live: Any = None
 
@@ -83,17 +80,27 @@ class Screen:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Take the bar away while something else is on the terminal; others wait."""
-        with self._lock:
-            live, self._live = self._live, None
-            if live:
-                live.stop()
+        """Have the terminal for a talk with a person; what others say meanwhile follows after it."""
+        with self._turn:
+            with self._lock:
+                live, self._live = self._live, None
+                self._speaker = threading.get_ident()
+                if live:
+                    live.stop()
             try:
                 yield
             finally:
-                self._live = live
-                if live:
-                    live.start()
+                self._resume(live)
+
+    def _resume(self, live: Any) -> None:
+        with self._lock:
+            self._speaker = None
+            held, self._held = self._held, []
+            for stream, text in held:
+                self._put(stream, text)
+            self._live = live
+            if live:
+                live.start()
 
     def close(self) -> None:
         """Take the bar away for good."""
@@ -104,11 +111,15 @@ class Screen:
 
     def _write(self, stream: TextIO, text: str) -> None:
         with self._lock:
-            if self._live and stream.isatty():
-                with self.alone():
-                    self._put(stream, text)
-            else:
-                self._put(stream, text)
+            if self._speaker not in (None, threading.get_ident()):
+                self._held.append((stream, text))
+                return
+            above = self._live if stream.isatty() else None
+            if above:
+                above.stop()
+            self._put(stream, text)
+            if above:
+                above.start()
 
     def _put(self, stream: TextIO, text: str, end: str = "\n") -> None:
         """A reader who goes away (`| head`) and a full disk end the talking, not the run."""

@@ -10,7 +10,7 @@ from looper.blocks import cell, columns, score
 from looper.errors import ConfigError, JournalDamaged
 from looper.folder import LOCK, Folder, Outputs
 from looper.journal import Event, Journal, load_payload, read
-from looper.screen import brief, json_line, plain
+from looper.screen import brief, plain
 from looper.summary import Story, advice, glance, iterations, phase, units
 
 
@@ -131,7 +131,7 @@ def history_json(folder: Folder, full: bool) -> list[str]:
     lines = []
     for event in _events(folder):
         data = event.model_dump(mode="json")
-        lines.append(json_line(data | ({"payload": load_payload(folder.path, event)} if full else {})))
+        lines.append(json.dumps(data | ({"payload": load_payload(folder.path, event)} if full else {})))
     return lines
 
 

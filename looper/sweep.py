@@ -3,7 +3,7 @@
 import os
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ class Session:
         self.rows: list[dict[str, Any]] = []
         self._stamp = stamp()
         self._mirror: Any = None
+        self._error: LooperError | None = None
 
     def run_id(self, *, _root_: Any) -> str:
         """Name of a run's folder: task, design and time (document 003)."""
@@ -58,13 +59,16 @@ class Session:
     def sweep_id(self) -> str:
         return self._stamp
 
-    def run(self, config: dict[str, Any], folder: Path, choices: Mapping[str, str]) -> None:
+    def run(self, compose: Callable[[], dict[str, Any]], folder: Path, choices: Mapping[str, str]) -> None:
         """One cell. In a sweep its failure is a row; alone it is the command's error."""
+        config: dict[str, Any] = {}
         try:
+            config = compose()
             self._cell(config, folder, choices)
         except LooperError as error:
             if not self.multirun:
-                raise
+                self._error = error  # raised at the close: Hydra would print its own words about it
+                return
             print(f"looper: {folder.name}: {error}", file=sys.stderr)
             self.rows.append({"folder": str(folder), "status": "not run", "reason": str(error), **_labels(choices, config)})
 
@@ -99,10 +103,15 @@ class Session:
         self._mirror.follow(folder, tags)
 
     def close(self) -> int:
-        """Sum up; the exit code of the only run, or 0 if every cell of a sweep came to an orderly end."""
+        """Sum up; the exit code of the only run, or 0 if every cell of a sweep came to an orderly end.
+
+        Raises the error that kept the only run from running.
+        """
         problem = self._mirror.close() if self._mirror else None
         if problem:
             print(f"looper: {problem}", file=sys.stderr)
+        if self._error:
+            raise self._error
         if not self.rows:
             return 0
         if not self.multirun:

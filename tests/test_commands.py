@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from dial_runs import Terminal, break_off, play
+from dial_runs import Killed, Terminal, break_off, play
 
 from looper.commands import COMMANDS, main
 from looper.errors import ConfigError, JournalDamaged, RunLocked
@@ -107,6 +107,24 @@ def test_an_answer_that_does_not_fit_is_refused_and_a_better_one_still_taken(out
     with pytest.raises(ConfigError, match="by: Input should be a valid number"):
         command("resume", 'answer={"by": "far"}')
     assert command("resume", 'answer={"by": 18}')[0] == 0
+
+
+def test_a_question_that_was_answered_is_not_waited_for_any_more(outputs: Path, command: Run) -> None:
+    waiting(outputs / "run")
+
+    def die(event: Event) -> None:
+        if event.step == "act":
+            raise Killed
+
+    with pytest.raises(Killed):
+        play(
+            outputs / "run", Audience(listeners=[die]), {"iteration.1/act.1": '{"by": 18}'}, loop="baseline",
+            model={"name": "human"},
+        )  # fmt: skip
+    assert json.loads(command("status", "--json")[1])["waiting"] is None
+    with pytest.raises(ConfigError, match="not waiting for an answer"):
+        command("resume", 'answer={"by": 1}')
+    assert command("resume")[0] == 0
 
 
 def test_an_answer_is_refused_where_nothing_was_asked(outputs: Path, command: Run) -> None:
@@ -271,7 +289,7 @@ def test_without_a_history_the_user_is_told_to_start_anew(outputs: Path, command
     play(outputs / "run")
     (outputs / "run" / "history.jsonl").unlink()
     for name in ("status", "history", "resume", "stop"):
-        with pytest.raises(ConfigError, match=r"no history\.jsonl, .*start a new run"):
+        with pytest.raises(ConfigError, match=r"no history\.jsonl.*start a new run"):
             command(name, "run")
     assert json.loads(command("list", "--json")[1])[0]["status"] == "lost"
 

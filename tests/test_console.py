@@ -1,6 +1,7 @@
 import io
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from looper.folder import Folder
 from looper.gauge import Gauge
 from looper.journal import Event
 from looper.launch import Audience, build
-from looper.screen import Screen, brief, json_line, plain
+from looper.screen import Screen, brief, plain
 from looper.summary import Story, final_summary
 from looper.types import Call, Question
 
@@ -59,7 +60,7 @@ def test_a_brief_text_is_one_line_of_bounded_width() -> None:
 
 def test_the_one_json_line_stays_json_whatever_is_in_it() -> None:
     data = {"text": "".join(HOSTILE)}
-    assert json.loads(plain(json_line(data))) == data
+    assert json.loads(plain(json.dumps(data))) == data
 
 
 def test_hostile_text_of_a_task_an_answer_and_a_file_name_reaches_no_stream_raw(tmp_path: Path) -> None:
@@ -178,6 +179,18 @@ def test_a_stream_that_knows_ascii_only_gets_ascii() -> None:
     stream = io.TextIOWrapper(raw, encoding="ascii")
     Screen(stream, stream).say("── grün ──")
     assert raw.getvalue() == b"-- gr\\xfcn --\n"
+
+
+def test_what_others_say_while_a_person_is_asked_follows_after_it() -> None:
+    out = io.StringIO()
+    screen = Screen(out, out)
+    with screen.alone():
+        other = threading.Thread(target=screen.say, args=("from a branch",))
+        other.start()
+        other.join(10)
+        assert not other.is_alive(), "a branch does not wait for the person"
+        screen.say("the question")
+    assert out.getvalue() == "the question\nfrom a branch\n"
 
 
 def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

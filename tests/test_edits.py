@@ -267,3 +267,9 @@ def test_errors_of_failing_tests_favour_edits_that_answer_them() -> None:
         order = ranked(source, edits_of(source), {3: 1.0}, errors=errors)
         places.append([edit.summary for edit in order].index(wanted))
     assert places[1] < places[0]
+
+
+def test_a_replacement_is_parenthesised_where_it_would_bind_differently() -> None:
+    source = "def f(a, b, c):\n    return a - b * c\n"
+    results = {apply_edit(source, edit).splitlines()[1].strip() for edit in edits_of(source)}
+    assert {"return a - (b + c)", "return a - b + c", "return (a - b) * c", "return a + b * c"} <= results

@@ -149,13 +149,22 @@ def test_closing_from_outside_ends_what_is_under_way():
     slow = "import time\ndef gcd(a, b): time.sleep(60)\n"
     examiner = Examiner(problem(CASES), Sandbox(), jobs=2, seconds=60)
     assert examiner.original.share == 0.5
-    thread = threading.Thread(target=examiner.examine, args=([slow] * 6,))
+    raised = []
+
+    def examine():
+        try:
+            examiner.examine([slow] * 6)
+        except LooperError as error:
+            raised.append(str(error))
+
+    thread = threading.Thread(target=examine)
     thread.start()
     while not isinstance(examiner.crew, Crew) or examiner.crew.idle.qsize():
         thread.join(0.01)
     examiner.close()
     thread.join(20)
     assert not thread.is_alive()
+    assert raised == ["the examiner was closed while it was at work"]
 
 
 def test_no_process_pipe_or_thread_is_left_after_closing():

@@ -325,3 +325,19 @@ def test_nothing_survives_a_killed_looper(writable: bool, sandbox: Sandbox, worl
 def boxed(token: str, known: list[int]) -> list[str]:
     found = [path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if _mentions(path, token)]
     return [pid for pid in found if int(pid) not in known]
+
+
+@pytest.mark.parametrize(
+    "start", ["os.fork() or time.sleep(9)", "threading.Thread(target=time.sleep, args=(9,)).start()"]
+)
+def test_processes_and_threads_are_counted_also_for_root(start: str, sandbox: Sandbox, world: dict[str, Any]) -> None:
+    """With memory to spare, so that it is the count that ends it."""
+    body = f"""
+        count = 0
+        try:
+            while count < 90: {start}; count += 1
+        except (OSError, RuntimeError): pass
+        print("BROKE" if count >= 90 else "bounded", count, flush=True); os._exit(0)"""
+    result = sandbox.run(program(body, world), limits=Limits(seconds=5, processes=8, memory_mb=2048))
+    assert b"bounded" in result.stdout, result
+    assert left_over(world["token"], world["host"]) == []

@@ -19,7 +19,7 @@ _PROGRAM = [sys.executable, "-I", "-S", "-c", "print('inside')"]
 _INSTALL = "Install bubblewrap 0.8 or newer: `apt-get install bubblewrap` or `dnf install bubblewrap`."
 _ALLOW = (
     "bubblewrap is installed but may not make user namespaces; on Ubuntu 24.04 allow them with `sudo sysctl -w "
-    "kernel.apparmor_restrict_unprivileged_userns=0` (or an AppArmor profile for bwrap), elsewhere with `sudo sysctl -w "
+    "kernel.apparmor_restrict_unprivileged_userns=0` (or an AppArmor profile for bwrap), elsewhere with `sysctl -w "
     "user.max_user_namespaces=10000`, in a container by starting it with `--security-opt seccomp=unconfined`."
 )
 

@@ -4,7 +4,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,7 +68,11 @@ class Gang:
                 stopped_at[0] = min(stopped_at[0], number)
             return answer
 
-        return until(list(self.threads.map(one, range(len(requests)))), stop)
+        try:
+            answers = list(self.threads.map(one, range(len(requests))))
+        except CancelledError as error:
+            raise NoWorker("the examiner was closed while it was at work") from error
+        return until(answers, stop)
 
     def _in_turn(self, requests: Sequence[dict[str, Any]], stop: Callable[[Answer], bool] | None) -> list[Answer]:
         answers: list[Answer] = []
@@ -78,16 +82,19 @@ class Gang:
                 break
         return answers
 
-    def end_all(self) -> None:
+    def interrupt(self) -> None:
         """Ends what is under way, so that nobody has to wait for it."""
+
+    def release(self) -> None:
+        """Gives back processes and files, once nobody uses them."""
 
     def close(self) -> None:
         self.closing = True
-        self.end_all()
+        self.interrupt()
         if self.threads is not None:
             self.threads.shutdown(wait=True, cancel_futures=True)
             self.threads = None
-        self.end_all()
+        self.release()
 
 
 class Crew(Gang):
@@ -113,6 +120,10 @@ class Crew(Gang):
             if answer.ended == "lost" or (relay is not None and answer.ended != "finished"):
                 channel = self._drop(channel)
             return answer
+        except NoWorker:
+            if self.closing:
+                return Answer()
+            raise
         finally:
             self.idle.put(channel)
 
@@ -149,9 +160,18 @@ class Crew(Gang):
             self.alive.discard(channel)
         channel.close()
 
-    def end_all(self) -> None:
-        for channel in list(self.alive):
-            self._drop(channel)
+    def interrupt(self) -> None:
+        with self.lock:
+            busy = list(self.alive)
+        for channel in busy:
+            channel.process.kill()
+
+    def release(self) -> None:
+        """Closes each channel once its user has put it back: a descriptor closed earlier might be somebody else's."""
+        for channel in [self.idle.get() for _ in range(self.jobs)]:
+            if channel is not None:
+                self._drop(channel)
+            self.idle.put(None)
 
 
 def until(answers: Sequence[Answer | None], stop: Callable[[Answer], bool] | None) -> list[Answer]:

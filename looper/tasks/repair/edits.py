@@ -193,7 +193,7 @@ def _near(scene: Scene, node: ast.AST, lines: Collection[int]) -> bool:
 
 
 class _Originals:
-    """Keys of results: the tree of the one statement changed or added where there is one, else the code of the function."""
+    """Keys of results: the tree of the one statement changed or added if there is one, else that of the function."""
 
     def __init__(self, scene: Scene):
         self.scene = scene
