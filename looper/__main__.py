@@ -8,14 +8,19 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # else a token count of some models waits for the network
 os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come to us, not to Hydra's printer
 
+import json
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from looper.catalogue import nearest, options, overview
-from looper.errors import ConfigError, LooperError
+import looper
+from looper.catalogue import catalogue, folders, overview, shipped, usage
+from looper.errors import Interruption, LooperError
+
+HYDRA_FAULTS = (AssertionError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
+"""What Hydra raises, beside its own errors, for a command line or a YAML file that it did not foresee."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,32 +28,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     try:
         return _dispatch(args)
-    except LooperError as error:
-        print(f"looper: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
-    except Exception as error:  # the one boundary for faults of looper itself: a user gets a sentence, we get the traceback
-        return _crash(error)
+    except Exception as error:  # the one boundary: a user gets a sentence; the traceback of a fault goes to a file
+        from looper.complaints import complaint
+        from looper.screen import plain
+
+        print(f"looper: {plain(complaint(error))}", file=sys.stderr)
+        return _code(error)
 
 
-def _crash(error: Exception) -> int:
-    import tempfile
-    import traceback
+def _code(error: Exception) -> int:
+    if not isinstance(error, Interruption):
+        return 2 if isinstance(error, LooperError) or getattr(error, "filename", None) else 1
+    from looper.types import EXIT_CODES
 
-    from looper.redact import redact
-
-    with tempfile.NamedTemporaryFile("w", prefix="looper-crash-", suffix=".txt", delete=False) as file:
-        file.write(redact("".join(traceback.format_exception(error))))
-    print(
-        f"looper: a fault of looper itself ({type(error).__name__}); the details are in {file.name}. What was journalled is "
-        "whole: `looper resume` goes on from it.",
-        file=sys.stderr,
-    )
-    return 1
+    return EXIT_CODES[error.status]
 
 
 def _dispatch(args: list[str]) -> int:
@@ -59,93 +57,84 @@ def _dispatch(args: list[str]) -> int:
         from looper.commands import main as command
 
         return command(args[0], args[1:])
-    return _hydra(args)
+    return _run(args)
 
 
-def _hydra(args: list[str]) -> int:
-    from looper.arguments import rewrite
+def _run(args: list[str]) -> int:
+    from looper.arguments import rewrite, split
+
+    line = split(args)
+    if shown := _shown(line.flags):
+        print(shown)
+        return 0
+    overrides = rewrite(line.overrides)
+    if line.flags == {"--json"} and not overrides:
+        print(json.dumps(catalogue()))
+        return 0
     from looper.sweep import Session
 
-    as_json = "--json" in args
-    session = Session(as_json=as_json, multirun=any(arg in ("-m", "--multirun") for arg in args))
-    overrides = rewrite([arg for arg in args if arg != "--json"])
-    _compose(session, overrides)
-    return session.close()
+    session = Session(as_json="--json" in line.flags, multirun="--multirun" in line.flags)
+    return _compose(session, [*line.passed, *overrides]) or session.close()
 
 
-def _compose(session: Any, overrides: list[str]) -> None:
+def _shown(flags: set[str]) -> str:
+    if "--help" in flags:
+        return usage()
+    return f"looper {looper.__version__}" if "--version" in flags else ""
+
+
+def _compose(session: Any, arguments: list[str]) -> int:
+    """Have Hydra compose each cell and hand it to the session; the exit code of Hydra's own help, else 0."""
     import hydra
+    import yaml
     from hydra.core.hydra_config import HydraConfig
     from hydra.errors import HydraException
     from omegaconf import DictConfig, OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from looper.catalogue import shipped
-
-    _register(session)
+    from looper.complaints import hydra_complaint
 
     @hydra.main(version_base="1.3", config_path=str(shipped()), config_name="config")
     def job(cfg: DictConfig) -> None:
-        folder = Path(HydraConfig.get().runtime.output_dir)
         choices = {key: str(value) for key, value in HydraConfig.get().runtime.choices.items()}
 
         def config() -> Any:
             try:
                 return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
             except OmegaConfBaseException as error:
-                raise ConfigError(explain(error)) from error
+                raise hydra_complaint(error) from error
 
-        session.run(config, folder, choices)
+        session.run(config, Path(HydraConfig.get().runtime.output_dir), choices)
 
-    before, sys.argv = sys.argv, [sys.argv[0], *overrides]
+    _register(session)
+    before, sys.argv = sys.argv, [sys.argv[0], *arguments]
     try:
         job()
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(explain(error)) from error
+    except (HydraException, OmegaConfBaseException, yaml.YAMLError, *HYDRA_FAULTS) as error:
+        raise hydra_complaint(error) from error  # the session keeps what its cells raise: this is Hydra's own
+    except SystemExit as end:
+        return int(end.code or 0)
     finally:
         sys.argv = before
+    return 0
 
 
 def _register(session: Any) -> None:
-    """The user's own conf folder before looper's, and names for run folders."""
+    """The user's own conf folders before looper's, and names for run folders."""
     from hydra.core.config_search_path import ConfigSearchPath
     from hydra.core.plugins import Plugins
     from hydra.plugins.search_path_plugin import SearchPathPlugin
     from omegaconf import OmegaConf
 
-    from looper.catalogue import folders
-
     class UserConf(SearchPathPlugin):
         def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-            for folder in folders()[:-1]:
+            for folder in reversed(folders()[:-1]):
                 search_path.prepend("looper-user", f"file://{folder}")
 
-    Plugins.instance().register(UserConf)
+    if not any(plugin.__name__ == "UserConf" for plugin in Plugins.instance().discover(SearchPathPlugin)):
+        Plugins.instance().register(UserConf)
     OmegaConf.register_new_resolver("run_id", session.run_id, replace=True)
     OmegaConf.register_new_resolver("sweep_id", session.sweep_id, replace=True)
-
-
-def explain(error: Exception) -> str:
-    """One sentence from Hydra's error: what, where, and the nearest thing that exists."""
-    text = str(error).strip()
-    full = getattr(error, "full_key", None)
-    if type(error).__name__ == "MissingMandatoryValue" and full:
-        return f"{full}: this setting must be given: {full}=..."
-    key = re.search(r"Could not override '([^']+)'|full_key: (\S+)|Key '([^']+)' is not in struct", text)
-    if group := re.search(r"Could not find '([\w-]+)/([^']+)'", text):
-        hint = nearest(group[2], list(options(group[1]))) or f"there are: {', '.join(options(group[1]))}."
-        return f"{group[1]}={group[2]}: there is no such {group[1]}; {hint}"
-    if key:
-        name = next(part for part in key.groups() if part)
-        return f"{name}: there is no such setting; {_near_key(name)}"
-    return " ".join(text.split("\n")[0].split())[:300] or type(error).__name__
-
-
-def _near_key(name: str) -> str:
-    from looper.sweep import known_keys
-
-    known = known_keys()
-    return nearest(name, known) or "`python -m looper +task=NAME --cfg job` shows every setting; a new one needs `+`."
 
 
 if __name__ == "__main__":

@@ -211,3 +211,39 @@ class Ledger:
             f"{name} costs {bill[account]:g} {account}, but {max(0.0, self._left(account)):g} of "
             f"{self.caps[account]:g} are left; give more with budget.{account}=..."
         )
+
+
+class BudgetTracker:
+    """One account of a ledger under document 004's names. It keeps no books of its own."""
+
+    def __init__(self, ledger: Ledger, account: str):
+        self.ledger, self.account = ledger, account
+
+    @property
+    def remaining(self) -> float:
+        """Units that a step could still be promised, >= 0; infinity without a cap."""
+        return max(0.0, self.ledger.left(self.account))
+
+    def record(self, units: float, name: str = "recorded") -> None:
+        """Spend units at once. Raises BudgetExceeded, with nothing spent, if they are not left."""
+        amounts = {self.account: units}
+        self.ledger.settle(self.ledger.reserve(name, amounts), amounts)
+
+    def should_stop(self) -> bool:
+        """Whether nothing is left."""
+        return self.remaining <= SLACK
+
+    def reset(self) -> None:
+        """Start the account afresh; what was spent before stays in the run's sum."""
+        self.ledger.refill(self.account)
+
+
+class ControlBudget:
+    """Document 004's dual budget: `inner` for cheap operations, `outer` for planning and model calls."""
+
+    def __init__(self, ledger: Ledger):
+        self.inner, self.outer = BudgetTracker(ledger, "inner"), BudgetTracker(ledger, "outer")
+
+    def should_stop(self) -> bool:
+        """Whether neither loop can go on: a replan, which outer pays, resets an inner account that is used up."""
+        return self.inner.should_stop() and self.outer.should_stop()

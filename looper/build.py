@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from looper.errors import ConfigError
+from looper.redact import redact
 
 
 def instantiate(node: Any, where: str, allowed: Sequence[str] = ()) -> Any:
@@ -78,4 +79,4 @@ def explain(error: ValidationError, where: str, kind: Any) -> str:
         return f"{key}: there is no such setting; {hint}"
     if first["type"] in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return f"{key}: this setting must be given: {key}=..."
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]} (given: {first.get('input')!r})."
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]} (given: {redact(repr(first.get('input')))})."

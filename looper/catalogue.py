@@ -9,6 +9,34 @@ EXAMPLES = (
     "python -m looper -m +task=repair/{task},dial loop=baseline,adaptive 'seed=range(3)'",
 )
 
+COMMANDS = "Commands: resume, status, list, history, stop, clean, sync, ui; each takes --help."
+USAGE = """\
+looper runs agent-loop designs on tasks and compares them.
+
+  python -m looper                           every task and design, a line each (--json for scripts)
+  python -m looper +task=NAME [KEY=VALUE..]  one run
+  python -m looper -m +task=A,B KEY=V1,V2    a sweep: every combination, one after the other
+  python -m looper COMMAND                   {commands}
+
+Parts of a run:
+  +task=     {tasks}
+  loop=      {designs} (the design)
+  model=     {models}, or provider/name as LiteLLM knows it; agents.ROLE.model= fills one role
+  budget=    {budgets}; budget.inner= and budget.outer= are its caps
+  tracking=  {tracking}
+  +experiment=  {experiments} (with -m)
+  seed=0  confirm=yes  outputs=DIR  and every setting that --cfg job shows
+
+Flags:
+  -m, --multirun    run a sweep               --cfg job         show the settings, run nothing
+  --json            result as JSON            --config-dir DIR  search this folder for configuration first
+  --version         looper's version          --hydra-help      what Hydra can do beside
+
+{examples}
+
+Exit codes: 0 gate met, 1 failed, 2 wrong usage or configuration, 3 paused, 4 ended without meeting the gate, 130 aborted.
+"""
+
 
 def shipped() -> Path:
     """The folder of looper's own configuration: beside the package in a checkout, inside it when installed."""
@@ -16,10 +44,20 @@ def shipped() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[1] / "conf"
 
 
+_given: Path | None = None
+
+
+def search(folder: Path | None) -> None:
+    """Search this folder (`--config-dir`) before all others from now on; None: no such folder."""
+    global _given
+    _given = folder
+
+
 def folders() -> list[Path]:
-    """Configuration folders in the order in which they are searched: the user's own first."""
+    """Configuration folders in the order in which they are searched: the user's own first, looper's last."""
     own = Path.cwd() / "conf"
-    return [own, shipped()] if own.is_dir() and own.resolve() != shipped().resolve() else [shipped()]
+    found = [folder for folder in (_given, own) if folder and folder.is_dir()]
+    return [*(folder for folder in found if folder.resolve() != shipped().resolve()), shipped()]
 
 
 def options(group: str) -> dict[str, str]:
@@ -34,11 +72,15 @@ def options(group: str) -> dict[str, str]:
 
 
 def headline(file: Path) -> str:
-    first = file.read_text(errors="replace").partition("\n")[0]
+    """The comment in a file's first line."""
+    try:
+        first = file.read_text(errors="replace").partition("\n")[0]
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
     return first.lstrip("# ").strip() if first.startswith("#") else ""
 
 
-def nearest(word: str, known: "list[str]") -> str:
+def nearest(word: str, known: list[str]) -> str:
     """`did you mean X?`, or nothing."""
     tails = {name.rsplit("/", 1)[-1]: name for name in known}
     near = difflib.get_close_matches(word, known, 1, 0.6) or [
@@ -47,14 +89,33 @@ def nearest(word: str, known: "list[str]") -> str:
     return f"did you mean `{near[0]}`?" if near else ""
 
 
+def catalogue() -> dict[str, dict[str, str]]:
+    """Tasks and designs with a line each."""
+    return {"tasks": options("task"), "designs": options("loop")}
+
+
 def overview() -> str:
     """Tasks, designs and three example commands: what `python -m looper` prints."""
-    tasks, loops = options("task"), options("loop")
-    width = max(len(name) for name in (*tasks, *loops))
-    example = next((name.split("/")[1] for name in tasks if name.startswith("repair/")), "NAME")
+    tasks, designs = catalogue().values()
+    width = max((len(name) for name in (*tasks, *designs)), default=0)
     lines = ["looper runs agent-loop designs on tasks and compares them.", "", "Tasks (+task=NAME):"]
     lines += [f"  {name:{width}}  {text}" for name, text in tasks.items()]
-    lines += ["", "Designs (loop=NAME):", *(f"  {name:{width}}  {text}" for name, text in loops.items())]
-    lines += ["", "Examples:", *(f"  {line.format(task=example)}" for line in EXAMPLES)]
-    lines += ["", "Commands: resume, status, list, history, stop, clean, sync, ui; each takes --help."]
-    return "\n".join(lines)
+    lines += ["", "Designs (loop=NAME):", *(f"  {name:{width}}  {text}" for name, text in designs.items())]
+    return "\n".join([*lines, "", *_examples(tasks), "", COMMANDS])
+
+
+def _examples(tasks: dict[str, str]) -> list[str]:
+    example = next((name.split("/")[1] for name in tasks if name.startswith("repair/")), "NAME")
+    return ["Examples:", *(f"  {line.format(task=example)}" for line in EXAMPLES)]
+
+
+def usage() -> str:
+    """What `python -m looper --help` prints."""
+    tasks, designs = catalogue().values()
+    first = ", ".join(list(tasks)[:3])
+    return USAGE.format(
+        tasks=f"{first} and {len(tasks) - 3} more" if len(tasks) > 3 else first,
+        designs=", ".join(designs), models=", ".join(options("model")), budgets=", ".join(options("budget")),
+        tracking=", ".join(options("tracking")), experiments=", ".join(options("experiment")),
+        examples="\n".join(_examples(tasks)), commands=COMMANDS,
+    )  # fmt: skip

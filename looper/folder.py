@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from looper.errors import ConfigError, JournalDamaged, Paused, RunLocked
+from looper.errors import ConfigError, JournalDamaged, RunLocked
 from looper.journal import Journal, read, write_whole
 from looper.state import ENDINGS, fold
 from looper.types import TERMINAL
@@ -92,20 +92,13 @@ class Folder:
         return data if isinstance(data, dict) else {}
 
     def save(self, journal: Journal) -> dict[str, Any]:
-        """Write run.json and, once there is one, artifact.md from the journal. Raises Paused if the disk is full."""
+        """Write run.json and, once there is one, artifact.md from the journal."""
         state = fold(journal.events, self.path)
         state["journal"] = {"seq": len(journal.events), "hash": journal.hashes[-1] if journal.hashes else ""}
+        write_whole(self.path / "run.json", dump(state))
         artifact = last_artifact(journal)
-        try:
-            write_whole(self.path / "run.json", dump(state))
-            if artifact is not None:
-                write_whole(self.path / "artifact.md", artifact.encode("utf-8", "replace"))
-        except OSError as error:
-            raise Paused(
-                f"{self.path.name}: run.json or artifact.md cannot be written ({error.strerror or error}); "
-                "history.jsonl is whole. Free some space or make the folder writable, then `resume`.",
-                "storage",
-            ) from error
+        if artifact is not None:
+            write_whole(self.path / "artifact.md", artifact.encode("utf-8", "replace"))
         return state
 
     def stop_file(self) -> Path:

@@ -222,10 +222,7 @@ class Journal:
         name = hashlib.sha256(text.encode()).hexdigest()
         target = self.path.parent / "blobs" / name
         if not target.exists():
-            try:
-                write_whole(target, text.encode())
-            except OSError as error:
-                raise self._full(error) from error
+            write_whole(target, text.encode())
         return {"$blob": name}
 
     def payload(self, event: Event) -> Any:
@@ -260,18 +257,28 @@ def load_payload(folder: Path, event: Event) -> Any:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old or the new one, never a part (SAFETY P3)."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file so that a reader sees the old or the new one, never a part (SAFETY P3).
+
+    Raises Paused if it cannot be written: the disk is full, or the folder read-only.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise Paused(
+            f"{path.name} cannot be written ({error.strerror or error}); what was written is whole. Free some space or "
+            "make the folder writable, then `resume`.",
+            "storage",
+        ) from error
 
 
 def sync_folder(path: Path) -> None:

@@ -15,7 +15,7 @@ import looper
 from looper.agents.cast import Seats
 from looper.budget import Budget, Ledger
 from looper.control import Control
-from looper.errors import Aborted, ConfigError, Interruption
+from looper.errors import Aborted, ConfigError, Interruption, Paused
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
 from looper.redact import redact
@@ -111,9 +111,7 @@ def launch(
 class _Session:
     """One process's time with one run."""
 
-    def __init__(
-        self, parts: Parts, folder: Folder, journal: Journal, audience: Audience, answers: Mapping[str, str]
-    ):
+    def __init__(self, parts: Parts, folder: Folder, journal: Journal, audience: Audience, answers: Mapping[str, str]):
         self.parts, self.folder, self.journal, self.audience, self.answers = parts, folder, journal, audience, answers
         self.outputs = Outputs(Path(parts.config.get("outputs") or folder.path.parent))
 
@@ -121,14 +119,19 @@ class _Session:
         before = fold(self.journal.events, self.folder.path)
         resumed = bool(self.journal.events)
         if resumed and before["status"] in TERMINAL:
+            self._publish()  # the process may have died between its last event and its last files
             raise ConfigError(f"{self.folder.path.name} has ended ({before['status']}); start a new run.")
         self.folder.stop_file().unlink(missing_ok=True)
         self._describe()
         self.audience.announce(self.parts, self.folder, resumed)
         self.journal.listeners.extend(self.audience.listeners)
-        outcome = self._run(before, resumed)
-        self._finish(outcome)
-        return outcome
+        try:
+            return self._finish(self._run(before, resumed))
+        except ConfigError:
+            if before["status"] == "paused":  # e.g. an answer that does not fit: the run waits as it did
+                self.journal.append(Event(event="paused", payload=before["outcome"]))
+                self._publish()
+            raise
 
     def _describe(self) -> None:
         import yaml
@@ -181,10 +184,18 @@ class _Session:
         state = self.folder.save(self.journal)
         self.outputs.point(self.folder, state)
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome) -> Outcome:
         outcome = outcome.model_copy(update={"facts": {**outcome.facts, "detail": outcome.facts.get("detail", "")}})
-        self.journal.append(Event(event=outcome.status, status="ok", payload=outcome, elapsed=0.0))
+        try:
+            self.journal.append(Event(event=outcome.status, status="ok", payload=outcome, elapsed=0.0))
+        except Paused as end:  # the journal has no room even for this, but it is whole and can be resumed
+            facts = {**outcome.facts, "detail": str(end)}
+            return outcome.model_copy(update={"status": end.status, "reason": end.reason, "facts": facts})
         self._publish()
+        self._files(outcome)
+        return outcome
+
+    def _files(self, outcome: Outcome) -> None:
         files = getattr(self.parts.task, "files", None)
         if files and outcome.artifact is not None:
             for name, text in files(outcome.artifact).items():

@@ -42,9 +42,9 @@ class Failures:
     """When the present series of failures began (monotonic seconds)."""
     pause: float = 0.0
 
-    def add(self, error: Exception, where: str) -> None:
+    def add(self, error: Exception, where: str = "") -> None:
         self.count += 1
-        self.last = f"{where}: {brief(error)}"
+        self.last = f"{where}: {brief(error)}" if where else brief(error)
         self.since = time.monotonic() if self.since is None else self.since
         self.pause = min(LONGEST_PAUSE, self.pause * 2 or POLL)
         print(redact("".join(traceback.format_exception(error))), file=sys.stderr, flush=True)
@@ -62,11 +62,12 @@ class Session:
     inbox: "queue.Queue[dict[str, Any]]"
     report: Callable[[dict[str, Any]], None]
     shadows: dict[Path, Shadow] = field(default_factory=dict)
+    """Runs that are not done."""
     locks: dict[Path, TextIO] = field(default_factory=dict)
     store: Store | None = None
     closed: bool = False
-    done: set[Path] = field(default_factory=set)
-    damaged: set[Path] = field(default_factory=set)
+    damaged: int = 0
+    """Runs that cannot be logged."""
 
     def __post_init__(self) -> None:
         self.failures = Failures(self.report)
@@ -79,16 +80,16 @@ class Session:
             try:
                 self._round()
             except ImportError as error:
-                self.failures.add(error, "MLflow cannot be loaded")
+                self.failures.add(error)
                 return 1
             except Exception as error:  # the boundary: what MLflow and its drivers raise is counted and shown
-                self.failures.add(error, self.place.experiment)
+                self.failures.add(error)
             else:
                 self.failures.clear()
-        return int(not self.complete() or bool(self.damaged))
+        return int(not self.complete() or self.damaged > 0)
 
     def complete(self) -> bool:
-        return self.done | self.damaged >= set(self.shadows) and not self.sweeps
+        return not self.shadows and not self.sweeps
 
     def hopeless(self) -> bool:
         """Whether there is no point in trying on: it has failed for long, or the outputs were deleted."""
@@ -108,7 +109,6 @@ class Session:
             self.closed = True
         elif "folder" in message:
             folder = Path(message["folder"])
-            self.done.discard(folder)
             self.shadows.setdefault(folder, Shadow(folder, self.place, message.get("tags")))
 
     def _round(self) -> None:
@@ -118,33 +118,34 @@ class Session:
             self.report({"ready": True})
         busy: list[str] = []
         for folder, shadow in list(self.shadows.items()):
-            if folder in self.done | self.damaged:
-                continue
             if self._alone(folder):
                 self._advance(self.store, folder, shadow)
-            elif self.closed:
+            else:
                 busy.append(folder.name)
-        if busy:
+        if self.closed and busy:
             raise LooperError(f"{', '.join(busy)}: another process mirrors this run")
-        if self.closed and self.done | self.damaged >= set(self.shadows):
+        if self.closed and not self.shadows:
             for sweep in sorted(self.sweeps):
                 self.store.close_sweep(self.store.sweep(sweep))
                 self.sweeps.discard(sweep)
 
     def _advance(self, store: Store, folder: Path, shadow: Shadow) -> None:
-        last = self.closed
+        """One run; one that is done is forgotten, and its lock is free for a later mirror."""
         try:
-            shadow.advance(store, last=last)
+            done = shadow.advance(store, last=self.closed)
         except LooperError as error:
             self.failures.add(error, folder.name)
-            self.damaged.add(folder)
-        if shadow.sweep:
+            self.damaged += 1
+            done = True
+        if shadow.sweep and shadow.run is not None:
             self.sweeps.add(shadow.sweep)
-        if last:
-            self.done.add(folder)
+        if done:
+            del self.shadows[folder]
+            if file := self.locks.pop(folder, None):
+                file.close()
 
     def _alone(self, folder: Path) -> bool:
-        """Whether no other mirror is at this run; its lock is held until this one ends."""
+        """Whether no other mirror is at this run; its lock is held until this one is done with it."""
         if folder in self.locks or not folder.is_dir():
             return True
         file = (folder / LOCK).open("a")

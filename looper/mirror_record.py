@@ -254,7 +254,7 @@ def parameters(folder: Path) -> dict[str, str]:
     if not file.exists():
         return {}
     config = redact_data(yaml.safe_load(file.read_text(errors="replace")))
-    return {key: redact(value)[:LONGEST_PARAMETER] for key, value in _flat(config, "") if key}
+    return {key: value[:LONGEST_PARAMETER] for key, value in _flat(config, "") if key}
 
 
 def _flat(node: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -30,8 +30,6 @@ class Shadow:
         self.known: dict[str, str] = {}
         """Tags as MLflow has them."""
         self.touched = time.monotonic()
-        self.finished = 0
-        """Journal lines when the files were last looked at."""
         self.wrote = False
 
     @property
@@ -40,19 +38,20 @@ class Shadow:
         parent = self.folder.resolve().parent
         return parent.name if parent.parent == self.place.outputs.resolve() / "sweeps" else None
 
-    def advance(self, store: Store, *, last: bool = False) -> None:
-        """Log what is new; `last` says that no process writes this run any more, or that nobody looks again."""
+    def advance(self, store: Store, *, last: bool = False) -> bool:
+        """Log what is new; whether that was all. `last` says that nobody looks again."""
         for event in self.tail.read():
             self.record.take(event)
             self.touched = time.monotonic()
         if not self.tail.first:
-            return
+            return last
         if self.run is None:
             self._find(store)
         self._log(store)
-        settled = self.record.status != "running" and time.monotonic() - self.touched > SETTLED
-        if last or (settled and self.finished < self.record.seq):
+        over = last or (self.record.status != "running" and time.monotonic() - self.touched > SETTLED)
+        if over:
             self._finish(store, last)
+        return over
 
     def _find(self, store: Store) -> None:
         run = store.find(**{"looper__journal": self.tail.first})
@@ -101,7 +100,6 @@ class Shadow:
             self._mark(store, status)
         if self.place.traces and self.record.over and "looper.trace" not in self.known:
             self._tag(store, {"looper.trace": store.trace(run_id, self.record)})
-        self.finished = self.record.seq
 
     def _mark(self, store: Store, status: str) -> None:
         store.mark(self.run.info.run_id, status, self.record.ended)
@@ -111,7 +109,7 @@ class Shadow:
 def brief(error: Exception) -> str:
     """One short line without secrets."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return redact(f"{type(error).__name__}: {lines[0]}"[:300]) if lines else type(error).__name__
+    return redact(f"{type(error).__name__}: {lines[0]}"[:160]) if lines else type(error).__name__
 
 
 @dataclass

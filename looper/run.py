@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol, TypeVar, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from looper.budget import Amounts, Ledger, metered, total
 from looper.criteria import Evaluation
-from looper.errors import BudgetExceeded, Interruption, PhaseError
+from looper.errors import BudgetExceeded, Interruption, PhaseError, ReplayMismatch
 from looper.journal import Event, Journal, fingerprint
 from looper.meter import Meter, recorded
 from looper.types import Agent, Loop, Outcome, Question, Reply, Usage
@@ -226,7 +226,13 @@ class Run:
                 iteration=self.stage.iteration, phase=self.stage.phase,
             )  # fmt: skip
             record = self._live(draft, returns, act, lazy)
-        return adapter(returns).validate_python(self.stage.journal.payload(record))
+        try:
+            return adapter(returns).validate_python(self.stage.journal.payload(record))
+        except ValidationError as error:
+            raise ReplayMismatch(
+                f"{key}: what the journal holds is no {name} of this version of looper; use the version that wrote it, or "
+                "start a new run."
+            ) from error
 
     def _replay(self, record: Event) -> None:
         unpaid = record.event == "budget_refused" and not record.calls

@@ -81,7 +81,8 @@ def row(folder: Folder) -> dict[str, Any]:
 
 def list_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     heads = ("run", "status", "design", "task", "score", "holdout", "inner", "outer", "when")
-    return columns(heads, [[cell(row.get(head)) for head in heads] for row in rows])
+    shown = [{**row, "when": row.get("when", "")[:19].replace("T", " ")} for row in rows]
+    return columns(heads, [[cell(row.get(head)) for head in heads] for row in shown])
 
 
 def status_lines(story: Story) -> list[str]:

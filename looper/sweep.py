@@ -1,5 +1,6 @@
 """The runs of one command: one, or the cells of a Hydra multirun, one after the other."""
 
+import contextlib
 import os
 import secrets
 import sys
@@ -10,34 +11,16 @@ from typing import Any
 
 import yaml
 
-from looper.catalogue import folders
-from looper.errors import LooperError
+from looper.catalogue import folders, nearest
+from looper.complaints import complaint
+from looper.errors import ConfigError, Paused
+from looper.screen import plain
 from looper.types import EXIT_CODES
 
 
 def stamp() -> str:
     now = datetime.now().astimezone()
     return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def known_keys() -> list[str]:
-    """Every dotted setting that some shipped or own YAML file sets."""
-    found: set[str] = set()
-    for folder in folders():
-        for file in folder.rglob("*.yaml"):
-            group = file.parent.relative_to(folder).as_posix().split("/")[0]
-            data = yaml.safe_load(file.read_text())
-            _walk(data, "" if group in (".", "experiment") else group, found)
-    return sorted(found)
-
-
-def _walk(node: Any, path: str, found: set[str]) -> None:
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            if isinstance(key, str) and key not in ("defaults", "_target_"):
-                name = f"{path}.{key}" if path else key
-                found.add(name)
-                _walk(value, name, found)
 
 
 class Session:
@@ -48,7 +31,8 @@ class Session:
         self.rows: list[dict[str, Any]] = []
         self._stamp = stamp()
         self._mirror: Any = None
-        self._error: LooperError | None = None
+        self._error: Exception | None = None
+        self._left = ""
 
     def run_id(self, *, _root_: Any) -> str:
         """Name of a run's folder: task, design and time (document 003)."""
@@ -63,26 +47,33 @@ class Session:
         """One cell. In a sweep its failure is a row; alone it is the command's error."""
         config: dict[str, Any] = {}
         try:
+            if self._left:
+                raise Paused(self._left, "interrupted")
             config = compose()
             self._cell(config, folder, choices)
-        except LooperError as error:
+        except Exception as error:  # the boundary of a cell: raised at the close, else Hydra says its own words
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # Hydra made it; nothing was run in it
             if not self.multirun:
-                self._error = error  # raised at the close: Hydra would print its own words about it
+                self._error = error
                 return
-            print(f"looper: {folder.name}: {error}", file=sys.stderr)
-            self.rows.append({"folder": str(folder), "status": "not run", "reason": str(error), **_labels(choices, config)})
+            reason = complaint(error)
+            print(plain(f"looper: {folder.name}: {reason}"), file=sys.stderr)
+            self.rows.append({"folder": str(folder), "status": "not run", "reason": reason, **_labels(choices, config)})
 
     def _cell(self, config: dict[str, Any], folder: Path, choices: Mapping[str, str]) -> None:
         from looper.console import Console
-        from looper.launch import Audience, build, launch
+        from looper.launch import build, launch
 
+        _check(config)
         allowed = [name for name in os.environ.get("LOOPER_ALLOW", "").split(",") if name]
         parts = build(config, allowed)
-        console = Console(json_mode=self.as_json, compact=self.multirun)
-        audience = Audience(listeners=[console.listener], terminal=console.terminal, announce=console.announce)
         self._follow(parts, folder, choices)
-        outcome = launch(parts, folder, audience=audience)
-        console.summary(outcome, folder)
+        with Console(json_mode=self.as_json, compact=self.multirun) as console:
+            outcome = launch(parts, folder, audience=console.audience())
+            console.summary(outcome, folder)
+        if self.multirun and (outcome.status == "aborted" or outcome.reason == "interrupted"):
+            self._left = "a person ended the sweep (Ctrl-C) before this cell."
         holdout = outcome.facts.get("holdout") or {}
         self.rows.append(
             {
@@ -108,10 +99,10 @@ class Session:
         Raises the error that kept the only run from running.
         """
         problem = self._mirror.close() if self._mirror else None
-        if problem:
-            print(f"looper: {problem}", file=sys.stderr)
         if self._error:
             raise self._error
+        if problem:
+            print(f"looper: {problem}", file=sys.stderr)
         if not self.rows:
             return 0
         if not self.multirun:
@@ -123,6 +114,24 @@ class Session:
 
 
 BAD = ("failed", "aborted", "not run")
+
+
+def _check(config: Mapping[str, Any]) -> None:
+    """Refuse settings that nothing reads, and parts that were taken away. Raises ConfigError."""
+    known = {"task"}
+    for folder in folders():
+        known |= {path.name for path in folder.iterdir() if path.is_dir()}
+        file = folder / "config.yaml"
+        known |= set(yaml.safe_load(file.read_text()) or {}) if file.is_file() else set()
+    for key in config:
+        if key not in known:
+            hint = nearest(key, sorted(known)) or "`python -m looper --cfg job` shows every setting."
+            raise ConfigError(f"{key}: there is no such setting; {hint}")
+    if not config.get("task"):
+        raise ConfigError("no task: give one with +task=NAME; `python -m looper` lists them.")
+    for part in ("task", "loop", "budget", "sandbox", "tracking"):
+        if not isinstance(config.get(part), Mapping) or "_target_" not in config[part]:
+            raise ConfigError(f"{part}: this part is missing or has no _target_; give one by name: {part}=NAME.")
 
 
 def _labels(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, Any]:

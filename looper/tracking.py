@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 LOADING = 5.0
 """Seconds that loading MLflow takes (3.5 s, STACK, Start-up): a mirror not past that is not worth a shorter wait."""
 SYNC = "`looper sync` makes up for what is missing."
-_left: list[subprocess.Popen[bytes]] = []
-"""Mirrors that outlast their command; kept so that they are reaped."""
+_left: set[int] = set()
+"""Process ids of mirrors that outlast their command."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -79,7 +79,7 @@ class Tracking:
 
 def _start(outputs: Path) -> "subprocess.Popen[bytes]":
     """The mirror, in a session of its own: Ctrl-C in the terminal is for the run."""
-    _left[:] = [process for process in _left if process.poll() is None]
+    _reap()
     outputs.mkdir(parents=True, exist_ok=True)
     with (outputs / "mirror.log").open("ab") as log:
         return subprocess.Popen(
@@ -87,6 +87,26 @@ def _start(outputs: Path) -> "subprocess.Popen[bytes]":
             [sys.executable, "-P", "-m", "looper.mirror"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True, env=_environment(),
         )  # fmt: skip
+
+
+def _leave(process: "subprocess.Popen[bytes]") -> int | None:
+    """Let a mirror go on by itself; its exit code if it has ended."""
+    code = process.poll()
+    if code is None:
+        _left.add(process.pid)
+        process.returncode = 0  # or Python warns, when it forgets the object, of a process that nobody waited for
+    return code
+
+
+def _reap() -> None:
+    """Release what is left of mirrors that have ended since."""
+    for pid in list(_left):
+        try:
+            ended, _ = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            ended = pid
+        if ended:
+            _left.discard(pid)
 
 
 def _environment() -> dict[str, str]:
@@ -136,9 +156,7 @@ class Mirror:
         said = self._listen(process)
         if process.stdout is not None:
             process.stdout.close()
-        if process.poll() is None:
-            _left.append(process)
-        return self._verdict(said, process.returncode)
+        return self._verdict(said, _leave(process))
 
     def _listen(self, process: "subprocess.Popen[bytes]") -> dict[str, Any]:
         """What the mirror said, until it is done or `wait` is over."""
@@ -223,6 +241,7 @@ def ui(outputs: Path, tracking: Tracking, port: int | None = None, say: Callable
     sync(outputs, tracking, [])  # creates or upgrades the store under the lock
     port = port or free_port()
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    print("MLflow's UI is starting, which takes some ten seconds ...", file=sys.stderr)
     with (outputs / "ui.log").open("ab") as log:
         server = subprocess.Popen(
             ui_command(outputs, tracking, port), stdout=log, stderr=log, start_new_session=True, env=environment

@@ -26,13 +26,13 @@ class Call(BaseModel):
     """Why it was made: answer, retry, repair, shorten, judge, lost (in flight when the process died)."""
     ended: str = "ok"
     """How it ended, by the names of SAFETY's model-call table (ok, rate_limited, refusal, truncated, ...)."""
-    tokens_in: int = Field(0, ge=0)
-    tokens_out: int = Field(0, ge=0)
-    usd: float = Field(0.0, ge=0, allow_inf_nan=False)
+    tokens_in: int = Field(default=0, ge=0)
+    tokens_out: int = Field(default=0, ge=0)
+    usd: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """US dollars at the price that was in force."""
     estimated: bool = False
     """Whether tokens or USD were estimated because the provider did not say."""
-    seconds: float = Field(0.0, ge=0)
+    seconds: float = Field(default=0.0, ge=0)
 
 
 class Usage(BaseModel):
@@ -87,7 +87,7 @@ class Reply(BaseModel):
     calls: list[Call] = []
     said: str = ""
     """The raw words behind the value, kept for the reader of the journal."""
-    waited: float = Field(0.0, ge=0)
+    waited: float = Field(default=0.0, ge=0)
     """Seconds spent waiting because a server said so; not working time."""
     by: str = ""
     """Who answered, as shown to people: `model:openai/gpt-4o`, `policy`, `human`, `recording`, `simulated`."""

@@ -232,7 +232,7 @@ def parts(loop: Any = None, task: Any = None, budget: Budget | None = None, **co
     """What a configuration builds, for `launch`."""
     return Parts(
         task=task or Dial(), loop=loop or Adaptive(), budget=budget or money(), sandbox=None, tracking=None,
-        config={"model": {"name": "offline"}, **config},
+        config={"model": {"name": "offline"}, "seed": 0, "agents": {}, **config},
     )  # fmt: skip
 
 

@@ -222,5 +222,7 @@ def test_tests_that_need_live_objects_share_a_process_and_the_examiner_says_so()
     with Examiner(Problem(name="b", goal="", module="b", source=source, tests=tests), Sandbox(), jobs=1) as examiner:
         assert examiner.evidence == "in process"
         assert examiner.examine_untrusted(source).share == 1.0
-        fake = 'import os\nos.write(1, b\'{"id": "test_box::0", "p": true, "end": true}\\n\')\nos._exit(0)\n'
+        line = b'{"id": "test_box::0", "p": true, "d": 0.0}\n{"end": true}\n'
+        fake = "import contextlib, os\nfor fd in range(1, 20):\n    with contextlib.suppress(OSError):\n"
+        fake += f"        os.write(fd, {line!r})\nos._exit(0)\n"
         assert examiner.examine_untrusted(fake).share == 0.0

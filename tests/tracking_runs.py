@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from looper.launch import build, launch
+from looper.mirror_record import Record, Tail
 from looper.types import Outcome
 
 PRICES = {
@@ -36,6 +37,13 @@ def play(outputs: Path, name: str = "one", **changes: Any) -> Path:
 
 def run(folder: Path, outputs: Path, **changes: Any) -> Outcome:
     return launch(build(settings(outputs, **changes)), folder, sync=False)
+
+
+def record_of(folder: Path, spans: int = 300) -> Record:
+    record = Record(folder, spans=spans)
+    for event in Tail(folder / "history.jsonl").read():
+        record.take(event)
+    return record
 
 
 def cut(folder: Path, lines: int) -> None:

@@ -12,6 +12,7 @@ from looper.agents.human import Human
 from looper.agents.policy import Policy
 from looper.agents.recording import Recording
 from looper.agents.simulated import Simulated
+from looper.build import explain
 from looper.errors import ConfigError
 from looper.types import Agent, Question
 
@@ -33,20 +34,19 @@ class Seats:
     _made: dict[tuple[str, str], Agent] = field(default_factory=dict)
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
-        settings = {**self.model, **self.roles.get(role, {})}
-        name = settings.get("model", settings["name"])
+        own = self.roles.get(role, {})
+        name = own.get("model", self.model["name"])
         if name == "offline":
-            return self._offline(role, step, task, settings)
+            return self._offline(role, step, task)
         if (role, name) not in self._made:
-            prompts = {**(getattr(task, "prompts", None) or {}), **(settings.get("prompts") or {})}
-            self._made[role, name] = self._make(role, name, {**settings, "prompts": prompts})
+            self._made[role, name] = self._make(role, name, task)
         return self._made[role, name]
 
-    def _offline(self, role: str, step: str, task: Any, settings: Mapping[str, Any]) -> Agent:
+    def _offline(self, role: str, step: str, task: Any) -> Agent:
         """The task's own policy where it has one, else a shipped recording of the task."""
         if task.policy(step) is not None:
             return Policy()
-        recording = settings.get("path") or getattr(task, "recording", None)
+        recording = self.model.get("path") or getattr(task, "recording", None)
         if recording:
             return Recording(path=str(recording))
         raise ConfigError(
@@ -54,27 +54,37 @@ class Seats:
             f"Give one: model=openai/..., anthropic/..., ollama/..., or agents.{role}.model=human."
         )
 
-    def _make(self, role: str, name: str, settings: Mapping[str, Any]) -> Agent:
-        own = {key: value for key, value in settings.items() if key not in ("name", "model")}
+    def _make(self, role: str, name: str, task: Any) -> Agent:
         if name == "policy":
             return Policy()
         if name == "human":
             return Human(self.answers, self.terminal)
-        kinds: dict[str, Any] = {"simulated": Simulated, "recording": Recording}
-        if name in kinds:
-            known = {field.name for field in dataclasses.fields(kinds[name])}
-            return build(kinds[name], f"agents.{role}", {key: value for key, value in own.items() if key in known})
-        return self._model(role, name, own)
+        if name == "simulated":
+            return build(Simulated, *self._settings(role, Simulated))
+        if name == "recording":
+            return build(Recording, *self._settings(role, Recording))
+        return self._model(role, name, task)
 
-    def _model(self, role: str, name: str, own: Mapping[str, Any]) -> Agent:
+    def _model(self, role: str, name: str, task: Any) -> Agent:
         from looper.agents.model import Model
 
         if "/" not in name:
             near = difflib.get_close_matches(name, BUILT_IN, 1)
             hint = f"did you mean `{near[0]}`?" if near else "a model is given as provider/name, e.g. openai/gpt-4o-mini."
             raise ConfigError(f"model `{name}` is not known: {hint} Others: {', '.join(BUILT_IN)}.")
-        known = {field.name for field in dataclasses.fields(Model)}
-        return build(Model, f"agents.{role}", {"name": name, **{k: v for k, v in own.items() if k in known}})
+        where, settings = self._settings(role, Model)
+        prompts = {**(getattr(task, "prompts", None) or {}), **(settings.get("prompts") or {})}
+        return build(Model, where, {**settings, "name": name, "prompts": prompts})
+
+    def _settings(self, role: str, kind: Any) -> tuple[str, dict[str, Any]]:
+        """The group's settings, if the role did not change to another kind of filler, under the role's own."""
+        own = {key: value for key, value in self.roles.get(role, {}).items() if key != "model"}
+        known = {field.name for field in dataclasses.fields(kind)}
+        group = {key: value for key, value in self.model.items() if key != "name"}
+        if "model" in self.roles.get(role, {}):
+            group = {key: value for key, value in group.items() if key in known}
+        where = "model" if not own else f"agents.{role}"
+        return where, {**group, **own}
 
 
 def build(kind: Any, where: str, settings: Mapping[str, Any]) -> Any:
@@ -82,6 +92,4 @@ def build(kind: Any, where: str, settings: Mapping[str, Any]) -> Any:
     try:
         return kind(**settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{where}.{key}: {first['msg']} (given: {first.get('input')!r}).") from error
+        raise ConfigError(explain(error, where, kind)) from error

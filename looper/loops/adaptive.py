@@ -7,11 +7,15 @@ plan --> observe --> [ probe --> stable? --> decide --> apply --> ladder, adapt 
                                    +--> evaluate --> completed
 """
 
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
+from looper.budget import ControlBudget
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, PhaseError
 from looper.run import Run
@@ -41,18 +45,21 @@ class ProportionalLadder:
 class StrategySelector:
     """Which policy is asked: by failure type and ladder range, the cheapest affordable one first (document 004)."""
 
-    def __init__(self, policies: "list[ProbePolicy]"):
-        self.policies = policies
+    def __init__(self, policies: Sequence[ProbePolicy], price: Callable[[str], float] = lambda _step: 0.0):
+        self.policies, self.price = policies, price
 
     def candidates(self, failure: FailureType, level: float) -> list[ProbePolicy]:
-        """Policies that know this failure and this ladder range, in the task's order (cheapest first)."""
-        return [p for p in self.policies if failure in p.handles and p.levels[0] <= level <= p.levels[1]]
+        """Policies that know this failure and this ladder range, cheapest first; of equal price in the task's order."""
+        able = [p for p in self.policies if failure in p.handles and p.levels[0] <= level <= p.levels[1]]
+        return sorted(able, key=lambda policy: self.price(policy.step))
 
 
 class Entry(BaseModel):
     """One inner step as the result reports it (SPEC 1.8)."""
 
     step: int
+    state: str
+    """The state that was probed, in the task's words."""
     policy: str
     failure: str
     signals: dict[str, float]
@@ -69,8 +76,24 @@ class Explored(BaseModel, arbitrary_types_allowed=True):
     """What the inner loop came to."""
 
     state: Any
+    met: bool = False
+    """Whether the gate is met in this state, as the last look at it said."""
     why: str
     """stable, exhausted (no policy has anything left), budget_exhausted, iteration_limit or time_limit."""
+
+
+@dataclasses.dataclass
+class Course:
+    """What a run has come to so far, over all its plans."""
+
+    log: list[Entry] = dataclasses.field(default_factory=list)
+    planner_calls: int = 0
+    best: Any = None
+    """The state whose artifact is the run's best."""
+
+    def latest(self) -> list[dict[str, Any]]:
+        """The last ten steps, as the planner sees them."""
+        return [entry.model_dump() for entry in self.log[-10:]]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -94,67 +117,73 @@ class Adaptive:
 
     def run(self, task: Task, run: Run) -> Outcome:
         run.keep("evaluate")
-        log: list[Entry] = []
-        plans = 1
+        course = Course(planner_calls=1)
         plan: Any = run.ask("planner", task.answer("plan"), step="plan", **run.brief)
         while True:
-            found = self.explore(task, run, plan, log)
-            if found.why == "stable":
-                return self.close(task, run, found, log, plans)
-            if found.why == "time_limit" or not run.affords("replan", "evaluate"):
-                return self.close(task, run, found, log, plans)
+            found = self.explore(task, run, plan, course)
+            if found.met or found.why in ("stable", "time_limit") or not run.affords("replan", "evaluate"):
+                return self.close(task, run, found, course)
+            course.planner_calls += 1
             again: Any = run.ask(
-                "planner", task.answer("replan"), step="replan", **run.brief,
-                state=found.state, why=found.why, history=[entry.model_dump() for entry in log[-10:]],
+                "planner", task.answer("replan"), step="replan", **run.brief, state=found.state, why=found.why,
+                best=run.best.artifact if run.best else None, history=course.latest(),
             )  # fmt: skip
             if again.plan is None:
-                return self.close(task, run, found.model_copy(update={"why": "no_new_plan"}), log, plans)
-            plan, plans = again.plan, plans + 1
-            run.ledger.refill("inner")
+                return self.close(task, run, found.model_copy(update={"why": "no_new_plan"}), course)
+            plan = again.plan
+            ControlBudget(run.ledger).inner.reset()
 
-    def close(self, task: Task, run: Run, found: Explored, log: list[Entry], plans: int) -> Outcome:
+    def close(self, task: Task, run: Run, found: Explored, course: Course) -> Outcome:
         """Success path, and the orderly end that `on_limit: wrap_up` keeps its reserve for."""
-        evaluated = found.why == "stable" or run.ledger.budget.on_limit == "wrap_up"
-        if evaluated:
-            state = found.state if found.why == "stable" or not run.best else run.do("recall", task.parse, run.best.artifact)
-            self.conclude(task, run, found.state if found.why == "stable" else state, log)
-        facts = {"planner_calls": plans + evaluated, "inner_steps": len(log), "log": log}
-        if found.why == "stable" and run.best and run.best.evaluation.passed:
-            return run.outcome("completed", "stable", **facts)
+        good = found.met or found.why == "stable"
+        if good or run.ledger.budget.on_limit == "wrap_up":
+            course.planner_calls += 1
+            self.conclude(task, run, found.state if good or course.best is None else course.best, course)
+        facts = {"planner_calls": course.planner_calls, "inner_steps": len(course.log), "log": course.log}
+        if run.best and run.best.evaluation.passed:
+            return run.outcome("completed", "stable" if found.why == "stable" else "threshold_reached", **facts)
         why = {"exhausted": "no_new_plan", "stable": "stagnation"}.get(found.why, found.why)
         return run.outcome("stopped", why, **facts)
 
-    def conclude(self, task: Task, run: Run, state: Any, log: list[Entry]) -> None:
-        history = [entry.model_dump() for entry in log[-10:]]
-        answer = run.ask("planner", task.answer("evaluate"), step="evaluate", **run.brief, state=state, history=history)
+    def conclude(self, task: Task, run: Run, state: Any, course: Course) -> None:
+        answer = run.ask(
+            "planner", task.answer("evaluate"), step="evaluate", **run.brief, state=state, history=course.latest()
+        )
         final = task.conclude(state, answer)
+        run.keep("gate")  # the close is judged even when the run's time is up
         run.consider(task.render(final), run.do("gate", task.evaluate, final), final=True)
 
-    def explore(self, task: Task, run: Run, plan: Any, log: list[Entry]) -> Explored:
+    def explore(self, task: Task, run: Run, plan: Any, course: Course) -> Explored:
         """The inner loop: until the signals are stable, or the inner account, the steps or the ideas are used up."""
-        walk = Walk(self, task, run, log)
+        walk = Walk(self, task, run, course)
         try:
             walk.begin(run.do("observe", task.observe, plan))
             while True:
                 if why := walk.step():
-                    return Explored(state=walk.state, why=why)
+                    return Explored(state=walk.state, met=walk.met, why=why)
         except BudgetExceeded as end:
             if run.ledger.budget.on_limit != "wrap_up" or walk.state is None:
                 raise
-            return Explored(state=walk.state, why=end.reason)
+            return Explored(state=walk.state, met=walk.met, why=end.reason)
 
 
 class Walk:
     """One walk of the inner loop from a planned state: document 004's orchestrator."""
 
-    def __init__(self, design: Adaptive, task: Task, run: Run, log: list[Entry]):
-        self.design, self.task, self.whole, self.log = design, task, run, log
+    def __init__(self, design: Adaptive, task: Task, run: Run, course: Course):
+        self.design, self.task, self.whole, self.course = design, task, run, course
+        self.control = ControlBudget(run.ledger)
         self.policies = list(task.policies())
-        self.selector = StrategySelector(self.policies)
+        self.selector = StrategySelector(self.policies, self.price)
         self.level = design.ladder.start
         self.state: Any = None
         self.visited: set[str] = set()
         self.steps = self.steady = self.mistakes = 0
+        self.met, self.fresh = False, True
+
+    def price(self, step: str) -> float:
+        """Units that a step costs, of both accounts."""
+        return sum(self.whole.ledger.budget.price(step).values())
 
     def begin(self, state: Any) -> None:
         self.state = state
@@ -164,17 +193,21 @@ class Walk:
     def step(self) -> str | None:
         """One round; why the walk has ended, or None to go on."""
         run = self.whole.scope("iteration")
-        if not run.affords(*["probe"] * len(self.task.probes())):
-            return self.limit()
+        if not run.affords(*self.probes()):
+            return self.limit(run)
         signals = self.probe(run)
-        verdict = run.do("gate", self.task.evaluate, self.state)
-        self.whole.consider(self.task.render(self.state), verdict)
-        self.steady = self.steady + 1 if self.stable(signals) else 0
+        verdict = self.judge(run)
+        if self.fresh:  # a state that a refused action left as it was is not another stable one
+            self.steady = self.steady + 1 if self.stable(signals) else 0
         if self.steady >= self.design.stable_for:
             return "stable"
         if self.steps >= self.design.max_steps:
             return "iteration_limit"
         return self.move(run, signals, verdict)
+
+    def probes(self) -> list[str]:
+        """The step name of each probe."""
+        return ["probe"] * len(self.task.probes())
 
     def probe(self, run: Run) -> list[Signal]:
         found = run.each(
@@ -183,26 +216,46 @@ class Walk:
         )
         return list(found.values())
 
+    def judge(self, run: Run) -> Evaluation:
+        verdict = run.do("gate", self.task.evaluate, self.state)
+        before = self.whole.best
+        self.whole.consider(self.task.render(self.state), verdict)
+        if self.whole.best is not before:
+            self.course.best = self.state
+        self.met = verdict.passed
+        return verdict
+
     def stable(self, signals: list[Signal]) -> bool:
         return all(policy.is_stable(self.state, signals) for policy in self.policies)
 
     def move(self, run: Run, signals: list[Signal], verdict: Evaluation) -> str | None:
         failure = self.task.classify(self.state, signals)
+        short = False
         for policy in self.selector.candidates(failure, self.level):
             if not run.affords(policy.step):
-                return self.limit()
+                short = True
+                continue
             action = self.decide(run, policy, signals)
             if action is None:
                 continue
-            if not run.affords("apply", quantity=self.task.quantity(action)):
-                return self.limit()
-            self.take(run, policy, failure, signals, verdict, action)
+            if not self.pays(run, action):
+                return self.limit(run)
+            turn = {
+                "policy": policy.name,
+                "failure": failure.value,
+                "action": str(action)[:500],
+                "score": verdict.score,
+            }
+            self.take(run, action, turn | readings(signals))
             return None
-        return "exhausted"
+        return self.limit(run) if short else "exhausted"
 
-    def limit(self) -> str:
-        left = self.whole.ledger.seconds_left()
-        return "time_limit" if left is not None and left <= 0 else "budget_exhausted"
+    def pays(self, run: Run, action: Any) -> bool:
+        """Whether the action can be paid and the state after it still be tested (SPEC 1.3)."""
+        return run.affords(*["apply"] * math.ceil(self.task.quantity(action)), *self.probes())
+
+    def limit(self, run: Run) -> str:
+        return "budget_exhausted" if run.affords() else "time_limit"
 
     def decide(self, run: Run, policy: ProbePolicy, signals: list[Signal]) -> Any:
         answer: Any = run.ask(
@@ -211,51 +264,47 @@ class Walk:
         )  # fmt: skip
         return answer.action
 
-    def take(
-        self, run: Run, policy: ProbePolicy, failure: FailureType, signals: list[Signal], verdict: Evaluation, action: Any
-    ) -> None:
-        after = run.do("apply", self.task.apply, self.state, action, quantity=self.task.quantity(action))
-        feedback = self.task.feedback(self.state, after)
+    def take(self, run: Run, action: Any, turn: dict[str, Any]) -> None:
+        before = self.state
+        after = run.do("apply", self.task.apply, before, action, quantity=self.task.quantity(action))
         key = self.task.key(after)
-        if key in self.visited:
-            self.refuse(run, policy, action, after)
+        self.fresh = key not in self.visited
+        if not self.fresh:
+            self.refuse(run, action, after, turn["policy"])
             return
-        self.mistakes = 0
-        self.steps += 1
+        feedback = self.task.feedback(before, after)
+        self.steps, self.mistakes, self.met = self.steps + 1, 0, False
         self.level = self.design.ladder.update(self.level, feedback)
         self.remember(action, after, feedback)
         self.state = after
         self.visited.add(key)
-        self.record(run, policy, failure, signals, verdict, feedback, action)
+        self.record(run, {**turn, "state": self.task.describe(before)[:500], "feedback": feedback})
 
     def remember(self, action: Any, after: Any, feedback: float) -> None:
         self.memories = {
             p.name: p.adapt(self.memories[p.name], self.state, action, after, feedback) for p in self.policies
         }
 
-    def refuse(self, run: Run, policy: ProbePolicy, action: Any, after: Any) -> None:
+    def refuse(self, run: Run, action: Any, after: Any, policy: str) -> None:
         """An action that changes nothing or leads back is not a step; the policy is told, and not for ever."""
         self.mistakes += 1
-        run.note("action_refused", policy=policy.name, action=str(action)[:500], mistakes=self.mistakes)
+        run.note("action_refused", policy=policy, action=str(action)[:500], mistakes=self.mistakes)
         if self.mistakes >= self.design.max_mistakes:
-            raise PhaseError(
-                f"policy {policy.name}: {self.mistakes} actions in a row changed nothing or led back to a visited state."
-            )
+            times = f"{self.mistakes} actions in a row" if self.mistakes > 1 else "an action"
+            raise PhaseError(f"policy {policy}: {times} changed nothing or led back to a visited state.")
         self.remember(action, after, -1.0)
 
-    def record(
-        self, run: Run, policy: ProbePolicy, failure: FailureType, signals: list[Signal], verdict: Evaluation,
-        feedback: float, action: Any,
-    ) -> None:  # fmt: skip
-        entry = Entry(
-            step=len(self.log) + 1, policy=policy.name, failure=failure.value, action=str(action)[:500],
-            signals={s.name: s.value for s in signals}, passed={s.name: s.passed for s in signals}, score=verdict.score,
-            feedback=feedback, level=self.level, inner_left=finite(run.ledger.left("inner")),
-            outer_left=finite(run.ledger.left("outer")),
-        )  # fmt: skip
-        self.log.append(Entry.model_validate(run.note("iteration_advanced", **entry.model_dump())))
+    def record(self, run: Run, turn: dict[str, Any]) -> None:
+        entry = Entry(step=len(self.course.log) + 1, level=self.level, **turn, **left(self.control))
+        self.course.log.append(Entry.model_validate(run.note("iteration_advanced", **entry.model_dump())))
 
 
-def finite(amount: float) -> float | None:
-    """None for an account without a cap."""
-    return None if amount == float("inf") else round(amount, 6)
+def readings(signals: Sequence[Signal]) -> dict[str, dict[str, Any]]:
+    """What the probes said, by name, for the log (SPEC 1.8)."""
+    return {"signals": {s.name: s.value for s in signals}, "passed": {s.name: s.passed for s in signals}}
+
+
+def left(control: ControlBudget) -> dict[str, float | None]:
+    """Units left in both accounts, for the log; None without a cap."""
+    amounts = {"inner_left": control.inner.remaining, "outer_left": control.outer.remaining}
+    return {name: None if amount == float("inf") else round(amount, 6) for name, amount in amounts.items()}

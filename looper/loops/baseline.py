@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
+from looper.budget import ControlBudget
 from looper.errors import BudgetExceeded
+from looper.loops.adaptive import left, readings
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
@@ -59,11 +61,13 @@ class Steps:
         self.signals: list[Any] = []
         self.history: list[dict[str, Any]] = []
         self.steps = self.dones = 0
+        self.score = 0.0
 
     def look(self, turn: Run) -> bool:
         """Probe and judge the state; whether the gate is met."""
         self.signals = [turn.do("probe", probe.test, self.state) for probe in self.task.probes()]
         verdict = turn.do("gate", self.task.evaluate, self.state)
+        self.score = verdict.score
         self.run.consider(self.task.render(self.state), verdict)
         return verdict.passed
 
@@ -74,15 +78,23 @@ class Steps:
         )  # fmt: skip
         if move.done:
             self.dones += 1
-            self.history.append({"action": "done", "result": "not accepted: the gate is not met"})
+            refused = {"action": "done", "result": "not accepted: the gate is not met", "feedback": 0.0}
+            self.note(turn, refused)
             return
         self.dones = 0
         after = turn.do("apply", self.task.apply, self.state, move, quantity=self.task.quantity(move))
         feedback = self.task.feedback(self.state, after)
         self.steps += 1
-        entry = {"step": self.steps, "action": str(move)[:500], "result": self.task.describe(after), "feedback": feedback}
-        self.history.append(turn.note("iteration_advanced", **entry))
+        self.note(turn, {"action": str(move)[:500], "result": self.task.describe(after), "feedback": feedback})
         self.state = after
+
+    def note(self, turn: Run, what: dict[str, Any]) -> None:
+        """An entry of the log (SPEC 1.8); the next call sees it."""
+        entry = {
+            "step": self.steps, "state": self.task.describe(self.state)[:500], **readings(self.signals), **what,
+            "score": self.score, **left(ControlBudget(turn.ledger)),
+        }  # fmt: skip
+        self.history.append(turn.note("iteration_advanced", **entry))
 
     def outcome(self, reason: str) -> Outcome:
         status = "completed" if reason == "threshold_reached" else "stopped"

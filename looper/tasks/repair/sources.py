@@ -92,24 +92,32 @@ def quixbugs(root: str, name: str) -> Problem:
         raise ConfigError(f"task.name: there is no python_programs/{name}.py in {root}; {there}")
     source = (programs / f"{name}.py").read_text()
     data = base / "json_testcases" / f"{name}.json"
-    support = {"node.py": (programs / "node.py").read_text()} if (programs / "node.py").exists() else {}
     tests = cases(data, name, "task.root") if data.exists() else _quixbugs_script(base, name)
     return Problem(
         name=name, goal=docstring(source) or f"Repair {name}.", module=f"python_programs.{name}", source=source, tests=tests,
-        support={**support, **{f"python_programs/{k}": v for k, v in support.items()}},
-        origin=f"QuixBugs layout, {name}",
+        support=_quixbugs_support(base), origin=f"QuixBugs layout, {name}",
     )  # fmt: skip
 
 
-def _quixbugs_script(base: Path, name: str) -> Command:
+def _quixbugs_support(base: Path) -> dict[str, str]:
+    """`node.py`, importable by the tests as `node` and by programs beside it."""
+    for folder in ("python_programs", "python_testcases"):
+        file = base / folder / "node.py"
+        if file.exists():
+            return {place: file.read_text() for place in ("node.py", "python_programs/node.py", "python_testcases/node.py")}
+    return {}
+
+
+def _quixbugs_script(base: Path, name: str) -> Script:
+    """The tests of a graph program. They read two switches that the checkout's conftest.py would set."""
     file = base / "python_testcases" / f"test_{name}.py"
     if not file.exists():
         raise ConfigError(
             f"task.root: {name} has neither json_testcases/{name}.json nor python_testcases/test_{name}.py; "
             "only tests in one of these two forms can be run."
         )
-    command = f"pytest -q python_testcases/test_{name}.py"
-    return Command(command=command, folder=str(base), program=f"python_programs/{name}.py")
+    switches = "import pytest\n\npytest.use_correct = False\npytest.run_slow = False\n\n"
+    return Script(text=switches + file.read_text())
 
 
 def humanevalfix(file: str, task: str, show: str) -> Problem:

@@ -80,6 +80,8 @@ class Variant(BaseModel):
     share: float
     distance: float
     suspicion: dict[int, float] = {}
+    errors: list[str] = []
+    """Error lines of its failing tests, one each, empty where nothing was raised."""
     path: list[str] = []
     """The edits that led here, in words."""
     prior: float = 1.0
@@ -100,6 +102,8 @@ class Program(BaseModel):
     """Mean distance of its outputs from the expected ones, 0 equal to 1."""
     suspicion: dict[int, float] = {}
     """Line of the original program -> how suspicious, 0 to 1."""
+    errors: list[str] = []
+    """Error lines of the original's failing tests."""
     plan: Plan = Plan()
     frontier: list[Variant] = []
     """Most promising programs to edit further, best first."""
@@ -113,6 +117,11 @@ class Program(BaseModel):
     """Candidates executed since the first plausible one."""
     last: str = ""
     """What the last action came to, in a line."""
+
+
+def errors(report: Report) -> list[str]:
+    """Error lines of the failing tests, one each."""
+    return [result.error for result in report.results if not result.passed]
 
 
 def judged(source: str, report: Report) -> dict[str, object]:

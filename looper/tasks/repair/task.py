@@ -24,7 +24,7 @@ from looper.tasks.repair.inputs import calls, generated
 from looper.tasks.repair.localise import suspicion
 from looper.tasks.repair.probes import ChoiceProbe, DistanceProbe, TestsProbe
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
-from looper.tasks.repair.search import FIRST_SHARE, Climb, FixedOrder, Memory, begin, digest, every, forms, left, pool
+from looper.tasks.repair.search import FIRST_SHARE, Climb, FixedOrder, Memory, Site, begin, digest, every, forms, left, pool
 from looper.tasks.repair.states import (
     Batch,
     Choice,
@@ -35,12 +35,13 @@ from looper.tasks.repair.states import (
     Replan,
     Rewrite,
     Variant,
+    errors,
     judged,
 )
 from looper.types import STRICT, Question, Signal
 
-FRONTIER = 12
-"""Promising variants that are kept."""
+FRONTIER = 8
+"""Promising variants of one edit that are kept; half as many of two."""
 TRACED = 4
 """Variants of one batch whose lines are traced."""
 
@@ -82,6 +83,11 @@ class Repair:
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Prompt templates by step, for models in a role."""
 
+    @cached_property
+    def box(self) -> Sandbox:
+        """The sandbox; a task whose answers lie on this machine hides them in it."""
+        return self.sandbox
+
     def load(self) -> Problem:
         """The problem; raises ConfigError if it cannot be had."""
         raise NotImplementedError
@@ -108,7 +114,7 @@ class Repair:
 
     def _examiner(self, problem: Problem, tests: Tests) -> Examiner:
         return Examiner(
-            problem, self.sandbox, tests=tests, jobs=self.jobs, seconds=self.seconds, step_limit=self.step_limit,
+            problem, self.box, tests=tests, jobs=self.jobs, seconds=self.seconds, step_limit=self.step_limit,
             memory_mb=self.memory_mb, python=self.python,
         )  # fmt: skip
 
@@ -122,7 +128,7 @@ class Repair:
     @cached_property
     def first(self) -> Report:
         """What the visible tests say of the faulty program, with the lines each of them ran."""
-        self.sandbox.require(untrusted=False)
+        self.box.require(untrusted=False)
         report = self.examiner.examine([self.problem.source], trace=True)[0]
         if not report.results:
             raise ConfigError(
@@ -162,7 +168,7 @@ class Repair:
         for rank, line in enumerate(plan.lines):
             blamed[line] = max(blamed.get(line, 0.0), 1.0 - rank / (2 * len(plan.lines)))
         fields: dict[str, Any] = judged(source, report)
-        return Program(**fields, suspicion=blamed, plan=plan, last="observed")
+        return Program(**fields, suspicion=blamed, errors=errors(report)[:40], plan=plan, last="observed")
 
     def _sensible(self, plan: Plan) -> Plan:
         """A plan without lines and kinds that do not exist; they come from outside."""
@@ -220,7 +226,7 @@ class Repair:
         """Reports on (source, typed) pairs: typed edits side by side in the workers, anything else in a box of its own."""
         trusted = iter(self.examiner.examine([source for source, typed in programs if typed], trace=trace))
         if not all(typed for _, typed in programs):
-            self.sandbox.require(untrusted=True)
+            self.box.require(untrusted=True)
         return [next(trusted) if typed else self.examiner.examine_untrusted(source) for source, typed in programs]
 
     def feedback(self, before: Program, after: Program) -> float:
@@ -300,7 +306,7 @@ class Repair:
     def _act(self, *, history: list[dict[str, Any]], **_: Any) -> Move:
         """The one-edit candidates of the faulty program one after the other, in a fixed order that uses no signals."""
         number = history[-1].get("step", 0) if history else 0
-        edits = pool(self.problem.source, Plan(), {}, self.seed)
+        edits = pool(Site(source=self.problem.source, seed=self.seed))
         if number >= len(edits):
             return Move(done=True, why="all one-edit candidates were tried")
         return Move(
@@ -336,7 +342,7 @@ class Repair:
         fn = self.policy(question.step)
         if dice.random() <= skill or question.step not in ("act", "plan"):
             return fn(**question.context) if fn else self.answer(question.step)()
-        edits = pool(self.problem.source, Plan(), {}, self.seed)
+        edits = pool(Site(source=self.problem.source, seed=self.seed))
         if question.step == "plan":
             return Plan(lines=sorted({dice.choice(edits).line for _ in range(3)}), reason="at random")
         edit = dice.choice(edits)
@@ -429,8 +435,10 @@ class Attempts:
         known = {v.source for v in self.state.frontier}
         fresh = [v for v in nearer if v.source not in known][:TRACED]
         reports = self.task.examine([(v.source, self._trusted(v)) for v in fresh], trace=True)
-        traced = [v.model_copy(update={"suspicion": suspicion(v.source, r)}) for v, r in zip(fresh, reports, strict=True)]
-        return sorted([*self.state.frontier, *traced], key=lambda v: (-v.share, v.distance))[:FRONTIER]
+        traced = [v.model_copy(update={"suspicion": suspicion(v.source, r), "errors": errors(r)[:40]}) for v, r in zip(fresh, reports, strict=True)]
+        kept = sorted([*self.state.frontier, *traced], key=lambda v: (-v.share, v.distance))
+        shallow = [v for v in kept if len(v.path) == 1][:FRONTIER]
+        return [*shallow, *[v for v in kept if len(v.path) == 2][: FRONTIER // 2]]
 
     def _trusted(self, variant: Variant) -> bool:
         return any(source == variant.source and typed for source, typed, *_ in self.made)

@@ -15,6 +15,7 @@ KINDS = {
     "arithmetic.sign": "sign or complement changed",
     "arithmetic.term": "a term or factor added from names in scope",
     "arithmetic.group": "parentheses moved",
+    "arithmetic.scale": "a number halved, doubled, or wrapped around (`% 10`, `% len(x)`)",
 }
 
 SYMBOLS = {
@@ -127,8 +128,23 @@ def offset(scene: Scene, node: ast.expr) -> Iterator[Draft | None]:
         if isinstance(node, ast.Name | ast.Call | ast.Attribute | ast.Subscript):
             known = 0.4 if isinstance(scene.parent.get(node), ast.Slice) else 0.2
             yield scene.swap("arithmetic.sign", node, f"-{text}", known * likely)
+    if likely > 0.2 and not isinstance(node, ast.Constant):
+        yield from scaled(scene, node, step * likely)
     if not isinstance(node, ast.Constant) or isinstance(scene.parent.get(node), ast.Return):
         yield from terms(scene, node, term)
+
+
+SCALES = (("// 2", 0.4), ("/ 2", 0.3), ("* 2", 0.3), ("% 2", 0.15), ("% 10", 0.15), ("// 10", 0.15), ("* 10", 0.1), ("** 2", 0.15))
+
+
+def scaled(scene: Scene, node: ast.expr, prior: float) -> Iterator[Draft | None]:
+    """`e // 2`, `e * 2`, `e % len(x)` and the like; places of half a number are as usual as those of one more."""
+    text = scene.operand(node, 11)
+    for form, weight in SCALES:
+        yield scene.swap("arithmetic.scale", node, f"{text} {form}", prior * weight)
+    for name, kind in list(scene.vocabulary.names(node).items())[:8]:
+        if kind in ("seq", "str"):
+            yield scene.swap("arithmetic.scale", node, f"{text} % len({name})", prior * 0.2)
 
 
 def terms(scene: Scene, node: ast.expr, prior: float) -> Iterator[Draft | None]:

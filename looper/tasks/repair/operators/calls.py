@@ -225,6 +225,8 @@ def flag(scene: Scene, node: ast.Call) -> Iterator[Draft | None]:
     if name in SORTING and not any(isinstance(a, ast.GeneratorExp) for a in node.args):
         for key in (*KEYS, *scene.vocabulary.functions):
             yield changed({**keywords, "key": key}, 0.2 if "key" in keywords else 0.15)
+        for table in [n for n, kind in scene.vocabulary.names(node).items() if kind == "map"][:3]:
+            yield changed({**keywords, "key": f"lambda item: {table}[item]"}, 0.3)
 
 
 def lambda_body(scene: Scene, node: ast.Lambda) -> Iterator[Draft | None]:

@@ -135,7 +135,8 @@ UNARY = {
     "?": (("not {0}", 0.35), ("{0}", 0.35), ("{0} is None", 0.35), ("{0} is not None", 0.3), ("{0} == 0", 0.2),
           ("{0} == 1", 0.15), ("{0} > 0", 0.15), ("{0} < 0", 0.15)),
 }  # fmt: skip
-UNARY |= {"str": UNARY["seq"], "map": UNARY["seq"][:2], "set": UNARY["seq"][:2], "func": ()}
+LETTERS = tuple((f"{{0}}.{test}()", 0.15) for test in ("isalpha", "isdigit", "isupper", "islower", "isspace"))
+UNARY |= {"str": (*UNARY["seq"], *LETTERS), "map": UNARY["seq"][:2], "set": UNARY["seq"][:2], "func": ()}
 CONTAINERS = {"seq", "str", "map", "set"}
 
 
@@ -144,6 +145,7 @@ def atoms(scene: Scene, node: ast.AST) -> list[tuple[str, float]]:
     words = scene.vocabulary
     names = list(words.names(node).items())[:9]
     found = [*_program_conditions(scene, node), *_unary(names), *_pairs(names), *_places(scene, node)]
+    found += [*_predicates(scene, node, names), *((f"{name} < 0", 0.45) for name in words.lowered(node))]
     best: dict[str, float] = {}
     for text, prior in found:
         best[text] = max(prior, best.get(text, 0.0))
@@ -154,6 +156,15 @@ def _unary(names: list[tuple[str, str]]) -> Iterator[tuple[str, float]]:
     for name, kind in names:
         for form, prior in UNARY[kind]:
             yield form.format(name), prior
+
+
+def _predicates(scene: Scene, node: ast.AST, names: list[tuple[str, str]]) -> Iterator[tuple[str, float]]:
+    """The program's own questions about one value: `is_valid(x)`."""
+    home = getattr(scene.function(node), "name", "")
+    for function in scene.vocabulary.predicates:
+        for name, kind in names if function != home else []:
+            if kind not in ("bool", "func"):
+                yield from ((f"{function}({name})", 0.3), (f"not {function}({name})", 0.25))
 
 
 def _program_conditions(scene: Scene, node: ast.AST) -> Iterator[tuple[str, float]]:

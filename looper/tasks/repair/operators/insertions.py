@@ -59,6 +59,8 @@ def update(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
     names = {n: k for n, k in scene.vocabulary.names(node).items() if n != "self"}
     bound = scene.vocabulary.scope(scene.function(node)).kinds
     weight = 1.0 if scene.in_loop(node) else 0.7
+    for name, value in scene.vocabulary.initial(node).items() if scene.in_loop(node) else ():
+        yield from everywhere(scene, "insert.update", node, f"{name} = {value}", 0.22)
     for name, kind in [(n, k) for n, k in names.items() if n in bound][:7]:
         if kind in ("num", "?"):
             for form, prior in (("{0} += 1", 0.3), ("{0} -= 1", 0.2), ("{0} = 0", 0.12), ("{0} = 1", 0.05)):
@@ -155,7 +157,7 @@ def guard(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
         return
     first = isinstance(scene.parent[node], FUNCTION)
     values = results(scene, node)[: 18 if first else 8]
-    for condition, likely in atoms(scene, node)[: 40 if first else 14]:
+    for condition, likely in atoms(scene, node)[: 40 if first else 20]:
         for value, prior in values:
             lines = [f"if {condition}:", f"{unit_of(scene)}return {value}"]
             yield put(scene, "insert.guard", node, lines, 0.6 * likely * prior * (1.0 if first else 0.6))

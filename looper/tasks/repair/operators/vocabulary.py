@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from looper.tasks.repair.operators.types import UNKNOWN, guess, of_annotation, usage
 
@@ -99,6 +100,7 @@ class Vocabulary:
         for node in self.tree.body:
             if isinstance(node, FUNCTION):
                 yield node.name, len(arguments(node))
+                yield from ((n.name, len(arguments(n))) for n in own(node) if isinstance(n, FUNCTION))
         known = {n.name: len(arguments(n)) for text in support.values() for n in _definitions(text)}
         for node in self.tree.body:
             if isinstance(node, ast.ImportFrom):
@@ -201,6 +203,32 @@ class Vocabulary:
     def _changes(self, node: ast.AST) -> bool:
         stored = isinstance(getattr(node, "ctx", None), ast.Store)
         return stored or (isinstance(node, ast.Attribute) and self._is_function_name(node))
+
+    @cached_property
+    def predicates(self) -> list[str]:
+        """Functions of the program with one argument whose answers are truth values."""
+        found = []
+        for home in (n for n in ast.walk(self.tree) if isinstance(n, FUNCTION) and len(arguments(n)) == 1):
+            values = [n.value for n in own(home) if isinstance(n, ast.Return) and n.value]
+            if values and all(guess(v, {}) == "bool" or isinstance(v, ast.BoolOp) for v in values):
+                found.append(home.name)
+        return [name for name in found if name in self.functions]
+
+    def lowered(self, node: ast.AST) -> list[str]:
+        """Names that the function counts down."""
+        changes = [n for n in own(self.function(node)) if isinstance(n, ast.AugAssign) and isinstance(n.op, ast.Sub)]
+        visible = self.names(node)
+        return [n.target.id for n in changes if isinstance(n.target, ast.Name) and n.target.id in visible]
+
+    def initial(self, node: ast.AST) -> dict[str, str]:
+        """The constant or empty display that a local name is given first in its function."""
+        found: dict[str, str] = {}
+        for child in own(self.function(node)):
+            if isinstance(child, ast.Assign) and _empty(child.value):
+                for target in child.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, ast.unparse(child.value))
+        return found
 
     @property
     def globals(self) -> set[str]:
