@@ -35,9 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except Exception as error:  # the one boundary: a user gets a sentence; the traceback of a fault goes to a file
         from looper.complaints import complaint
-        from looper.screen import plain
 
-        print(f"looper: {plain(complaint(error))}", file=sys.stderr)
+        print(f"looper: {complaint(error)}", file=sys.stderr)
         return _code(error)
 
 

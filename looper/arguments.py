@@ -35,7 +35,7 @@ class Line:
 
 
 def split(args: Sequence[str]) -> Line:
-    """Flags and overrides. Raises ConfigError for what is neither; the folder of `--config-dir` is searched from now on."""
+    """Flags and overrides; the folder of `--config-dir` is searched from now on. Raises ConfigError for others."""
     line, rest = Line(), iter(args)
     search(None)
     for arg in rest:
@@ -45,7 +45,7 @@ def split(args: Sequence[str]) -> Line:
             line.overrides.append(arg)
         else:
             raise ConfigError(
-                f"`{arg[:80]}`: an argument is KEY=VALUE, +KEY=VALUE or ~KEY; `python -m looper --help` shows the commands."
+                f"`{arg[:80]}`: an argument is KEY=VALUE, +KEY=VALUE or ~KEY; see `python -m looper --help`."
             )
     return line
 
@@ -84,8 +84,8 @@ def rewrite(overrides: Sequence[str]) -> list[str]:
         key, equals, value = arg.partition("=")
         if equals and (looks_like_secret(value) or looks_like_secret(arg)):
             raise ConfigError(
-                f"{key}: this looks like a secret, and overrides are written to disk. Put it into an environment variable "
-                "and give the name of the variable: model.key_env=NAME."
+                f"{key}: this looks like a secret, and overrides are written to disk. Put it into an environment "
+                "variable and give the name of the variable: model.key_env=NAME."
             )
         result += _one(arg, key, value) if equals and key[0] != "~" else [arg]
     return result

@@ -3,7 +3,9 @@
 import dataclasses
 import difflib
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,8 +29,8 @@ def check_targets(node: Any, where: str, allowed: Sequence[str] = ()) -> None:
         target = node.get("_target_")
         if target is not None and not _permitted(str(target), allowed):
             raise ConfigError(
-                f"{where}._target_: `{target}` is not allowed; only classes of looper are built, and those of the packages "
-                "named in LOOPER_ALLOW (comma-separated)."
+                f"{where}._target_: `{target}` is not allowed; only classes of looper are built, and those of the "
+                "packages named in LOOPER_ALLOW (comma-separated)."
             )
         for key, value in node.items():
             check_targets(value, f"{where}.{key}", allowed)
@@ -46,6 +48,9 @@ def _make(node: Any, where: str) -> Any:
         return [_make(value, f"{where}.{index}") for index, value in enumerate(node)]
     if not isinstance(node, Mapping):
         return node
+    for key in node:
+        if not isinstance(key, str):
+            raise ConfigError(f"{where}: `{key}` is not a name; put quotes around it.")
     values = {key: _make(value, f"{where}.{key}") for key, value in node.items() if key != "_target_"}
     if "_target_" not in node:
         return values
@@ -59,9 +64,11 @@ def _make(node: Any, where: str) -> Any:
 def locate(target: str, where: str) -> Any:
     """The class of this dotted name; a dataclass or pydantic model, never a function."""
     module, _, name = target.rpartition(".")
+    if not target.startswith("looper.") and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # the user's own package lies beside their conf/; as with `python -m`
     try:
         kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, SyntaxError, ValueError) as error:
         raise ConfigError(f"{where}._target_: there is no `{target}` ({error}).") from error
     if not (isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, "model_fields"))):
         raise ConfigError(f"{where}._target_: `{target}` is not a config class.")

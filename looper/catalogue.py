@@ -34,7 +34,7 @@ Flags:
 
 {examples}
 
-Exit codes: 0 gate met, 1 failed, 2 wrong usage or configuration, 3 paused, 4 ended without meeting the gate, 130 aborted.
+Exit codes: 0 gate met, 1 failed, 2 wrong usage or configuration, 3 paused, 4 ended short of the gate, 130 aborted.
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from looper.catalogue import folders, nearest, options
 from looper.errors import ConfigError, LooperError
 from looper.redact import redact
-from looper.screen import brief
+from looper.console.screen import brief, plain
 
 OWN = Path(__file__).parent
 MOST = 8
@@ -15,7 +15,11 @@ MOST = 8
 
 
 def complaint(error: BaseException) -> str:
-    """The sentence; a fault that nobody foresaw is written to a file, with its traceback."""
+    """The sentence, on one line and harmless; a fault that nobody foresaw goes to a file, with its traceback."""
+    return " ".join(plain(redact(_sentence(error))).split())
+
+
+def _sentence(error: BaseException) -> str:
     if isinstance(error, LooperError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
@@ -46,7 +50,7 @@ def _origin(error: BaseException) -> str:
 
 def hydra_complaint(error: BaseException) -> ConfigError:
     """What Hydra has against a command line or a YAML file."""
-    return ConfigError(redact(_explain(error)))
+    return ConfigError(_explain(error))
 
 
 def _explain(error: BaseException) -> str:

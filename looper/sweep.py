@@ -14,7 +14,6 @@ import yaml
 from looper.catalogue import folders, nearest
 from looper.complaints import complaint
 from looper.errors import ConfigError, Paused
-from looper.screen import plain
 from looper.types import EXIT_CODES
 
 
@@ -58,7 +57,7 @@ class Session:
                 self._error = error
                 return
             reason = complaint(error)
-            print(plain(f"looper: {folder.name}: {reason}"), file=sys.stderr)
+            print(f"looper: {folder.name}: {reason}", file=sys.stderr)
             self.rows.append({"folder": str(folder), "status": "not run", "reason": reason, **_labels(choices, config)})
 
     def _cell(self, config: dict[str, Any], folder: Path, choices: Mapping[str, str]) -> None:

@@ -18,8 +18,8 @@ from looper.errors import ConfigError, JournalDamaged, RunLocked
 from looper.folder import LOCK, Folder, Outputs
 from looper.journal import Event, read
 from looper.launch import Audience
-from looper.mirroring import synced_lines, tracking_of
-from looper.request import Request, changed
+from looper.commands.mirroring import synced_lines, tracking_of
+from looper.commands.request import Request, changed
 from looper.types import Outcome
 
 ROOT = Path(__file__).parents[1]

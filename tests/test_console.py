@@ -9,15 +9,15 @@ import pytest
 from dial_runs import Terminal, config, play
 from pydantic import BaseModel, Field
 
-from looper.blocks import Block, step_line
+from looper.console.blocks import Block, step_line
 from looper.console import Console, announcement, asking, table, who
 from looper.errors import Paused
 from looper.folder import Folder
-from looper.gauge import Gauge
+from looper.console.gauge import Gauge
 from looper.journal import Event
 from looper.launch import Audience, build
-from looper.screen import Screen, brief, plain
-from looper.summary import Story, final_summary
+from looper.console.screen import Screen, brief, plain
+from looper.console.summary import Story, final_summary
 from looper.types import Call, Question
 
 HOSTILE = [
@@ -214,7 +214,7 @@ def test_a_simulation_is_labelled_in_the_announcement_and_in_the_summary(tmp_pat
 
 
 def test_the_sandbox_in_use_and_its_advice_are_announced(tmp_path: Path) -> None:
-    from looper.checks.sandbox_types import Capability
+    from looper.checks.sandbox.types import Capability
 
     class Box:
         def capability(self) -> Capability:

@@ -38,6 +38,10 @@ from looper.run import Run, Stage, execute
 from looper.tasks.dial import Dial
 from looper.types import Outcome
 
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+"""The test process may have threads (a reader, the test runner's own); the forked children use none of them."""
+
+
 LEFT = ("inner_left", "outer_left")
 """What a lost call rightly makes smaller, in notes and in the questions that show them."""
 
@@ -231,7 +235,7 @@ def slow_parts(design: str) -> Any:
 
     class Slow(TwoPlanDial):
         def apply(self, state: Any, action: Any) -> Any:
-            time.sleep(0.002)
+            time.sleep(0.004)
             return super().apply(state, action)
 
     Slow.apply.__annotations__ = Dial.apply.__annotations__
@@ -243,7 +247,7 @@ def kill_until_done(design: str, folder: Path, dice: random.Random) -> int:
     hits = 0
     for attempt in range(200):
         child = in_child(lambda: launch(slow_parts(design), folder) and None)
-        status = shoot(child, dice.uniform(0.0, 0.03) + 0.002 * attempt)
+        status = shoot(child, dice.uniform(0.0, 0.04) + 0.002 * attempt)
         history = folder / "history.jsonl"
         if os.WIFSIGNALED(status):
             hits += 1
@@ -272,7 +276,7 @@ def test_real_kills_at_random_moments_do_not_change_the_end(
         assert not (tmp_path / "current.json").exists()
         journal.close()
     whole.close()
-    assert hits >= 5 * runs
+    assert hits >= 4 * runs
 
 
 def steps(journal: Journal) -> list[dict[str, Any]]:
@@ -341,7 +345,6 @@ def broken_reads(folder: Path, kills: int, plainly: bool) -> tuple[list[str], in
     return broken, reads[0]
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_reader_never_sees_a_broken_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick_disk(monkeypatch)
     broken, reads = broken_reads(tmp_path / "run", 20, plainly=False)
@@ -349,7 +352,6 @@ def test_a_reader_never_sees_a_broken_file(tmp_path: Path, monkeypatch: pytest.M
     assert reads > 100
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_the_reader_sees_what_plain_writes_break(tmp_path: Path) -> None:
     assert broken_reads(tmp_path / "run", 5, plainly=True)[0] != []
 

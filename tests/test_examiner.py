@@ -8,8 +8,8 @@ import pytest
 
 from looper.checks.sandbox import Sandbox
 from looper.errors import LooperError
-from looper.tasks.repair.crew import Crew
-from looper.tasks.repair.examiner import Examiner
+from looper.tasks.repair.examine.crew import Crew
+from looper.tasks.repair.examine.examiner import Examiner
 from looper.tasks.repair.problem import Case, Cases, Problem, Script
 
 WRONG = """

@@ -6,7 +6,7 @@ import pytest
 
 from looper.checks.sandbox import Sandbox
 from looper.errors import ConfigError
-from looper.tasks.repair.examiner import Examiner
+from looper.tasks.repair.examine.examiner import Examiner
 from looper.tasks.repair.problem import Command, Problem
 
 WRONG = """

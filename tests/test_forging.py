@@ -5,7 +5,7 @@ import math
 import pytest
 
 from looper.checks.sandbox import Sandbox
-from looper.tasks.repair.examiner import Examiner
+from looper.tasks.repair.examine.examiner import Examiner
 from looper.tasks.repair.problem import Case, Cases, Command, Problem, Script
 
 WRONG = "def gcd(a, b):\n    return 1\n"

@@ -20,6 +20,9 @@ from looper.journal import LARGE, Event, Journal, fingerprint, read
 from looper.launch import launch
 from looper.types import TERMINAL
 
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+"""The test process may have threads (a reader, the test runner's own); the forked children use none of them."""
+
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from looper.tasks.repair.codec import Unreadable, decode, encode
-from looper.tasks.repair.distance import distance, matches
-from looper.tasks.repair.instrument import Meter, StepsExceeded, compile_program
+from looper.tasks.repair.examine.codec import Unreadable, decode, encode
+from looper.tasks.repair.examine.distance import distance, matches
+from looper.tasks.repair.examine.instrument import Meter, StepsExceeded, compile_program
 
 
 @pytest.mark.parametrize(

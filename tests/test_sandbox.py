@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from looper.checks import sandbox_probe
+from looper.checks.sandbox import probe as sandbox_probe
 from looper.checks.sandbox import Capability, Level, Limits, Sandbox, collect, text_of
-from looper.checks.sandbox_bubblewrap import data_folders
-from looper.checks.sandbox_folder import write_inside
-from looper.checks.sandbox_seccomp import seccomp_program
+from looper.checks.sandbox.bubblewrap import data_folders
+from looper.checks.sandbox.folder import write_inside
+from looper.checks.sandbox.seccomp import seccomp_program
 from looper.errors import ConfigError, SandboxUnavailable
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the sandbox needs a POSIX system")

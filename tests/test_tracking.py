@@ -1,6 +1,5 @@
 """MLflow is a mirror of the journal, and never in the path of a run (SPEC 6.1, SAFETY P15 and P17)."""
 
-import contextlib
 import json
 import math
 import os
@@ -19,7 +18,7 @@ import looper
 from looper import tracking
 from looper.errors import ConfigError, JournalDamaged
 from looper.journal import Event, read
-from looper.mirror_record import Record, Tail, parameters
+from looper.tracking.record import Record, Tail, parameters
 from looper.tracking import Mirror, Tracking
 
 
@@ -145,11 +144,11 @@ def opened() -> Iterator[list[subprocess.Popen[bytes]]]:
     processes: list[subprocess.Popen[bytes]] = []
     yield processes
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):
+        if process.pid in tracking._left or process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
-    while tracking._left:
-        tracking._reap()
-        time.sleep(0.01)
+        while process.poll() is None or process.pid in tracking._left:
+            tracking._reap()
+            time.sleep(0.01)
 
 
 def started(mirror: Mirror, opened: list[subprocess.Popen[bytes]]) -> Mirror:

@@ -13,12 +13,14 @@ from sqlite3 import dbapi2
 import pytest
 from tracking_runs import Book, cut, play, record_of, run
 
-from looper import mirror_shadow, mirror_store, tracking
+from looper import tracking
+from looper.tracking import shadow as mirror_shadow
+from looper.tracking import store as mirror_store
 from looper.errors import ConfigError, LooperError
 from looper.journal import read
-from looper.mirror import Session
-from looper.mirror_shadow import Synced, sync
-from looper.mirror_store import Place, Store, locked
+from looper.tracking.mirror import Session
+from looper.tracking.shadow import Synced, sync
+from looper.tracking.store import Place, Store, locked
 from looper.redact import rescan
 from looper.tracking import Tracking
 

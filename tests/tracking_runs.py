@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from looper.launch import build, launch
-from looper.mirror_record import Record, Tail
+from looper.tracking.record import Record, Tail
 from looper.types import Outcome
 
 PRICES = {

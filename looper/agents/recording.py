@@ -1,6 +1,5 @@
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -15,14 +14,20 @@ class Recording:
 
     path: str
     """The history.jsonl of the run, or its folder."""
-    kind: ClassVar[str] = "recording"
+
+    @cached_property
+    def kind(self) -> str:
+        """What its answers are priced as: those of a policy stay cheap, so that a recorded run can be paid again."""
+        return "policy" if {event.by for event in self._steps.values() if event.by} == {"policy"} else "recording"
 
     @cached_property
     def _file(self) -> Path:
         path = Path(self.path)
         file = path / "history.jsonl" if path.is_dir() else path
         if not file.is_file():
-            raise ConfigError(f"model.path: there is no recording at {self.path}; give a run folder or a history.jsonl.")
+            raise ConfigError(
+                f"model.path: there is no recording at {self.path}; give a run folder or a history.jsonl."
+            )
         return file
 
     @cached_property

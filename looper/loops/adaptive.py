@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 from looper.budget import ControlBudget
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, PhaseError
+from looper.loops.log import left, readings
 from looper.run import Run
 from looper.tasks.environment import FailureType, ProbePolicy, Task
 from looper.types import STRICT, Outcome, Signal
@@ -240,13 +241,8 @@ class Walk:
                 continue
             if not self.pays(run, action):
                 return self.limit(run)
-            turn = {
-                "policy": policy.name,
-                "failure": failure.value,
-                "action": str(action)[:500],
-                "score": verdict.score,
-            }
-            self.take(run, action, turn | readings(signals))
+            turn = {"policy": policy.name, "failure": failure.value, "score": verdict.score, **readings(signals)}
+            self.take(run, action, {**turn, "action": str(action)[:500]})
             return None
         return self.limit(run) if short else "exhausted"
 
@@ -295,16 +291,5 @@ class Walk:
         self.remember(action, after, -1.0)
 
     def record(self, run: Run, turn: dict[str, Any]) -> None:
-        entry = Entry(step=len(self.course.log) + 1, level=self.level, **turn, **left(self.control))
-        self.course.log.append(Entry.model_validate(run.note("iteration_advanced", **entry.model_dump())))
-
-
-def readings(signals: Sequence[Signal]) -> dict[str, dict[str, Any]]:
-    """What the probes said, by name, for the log (SPEC 1.8)."""
-    return {"signals": {s.name: s.value for s in signals}, "passed": {s.name: s.passed for s in signals}}
-
-
-def left(control: ControlBudget) -> dict[str, float | None]:
-    """Units left in both accounts, for the log; None without a cap."""
-    amounts = {"inner_left": control.inner.remaining, "outer_left": control.outer.remaining}
-    return {name: None if amount == float("inf") else round(amount, 6) for name, amount in amounts.items()}
+        entry = {"step": len(self.course.log) + 1, "level": self.level, **turn, **left(self.control)}
+        self.course.log.append(Entry.model_validate(run.note("iteration_advanced", **entry)))

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from looper.budget import ControlBudget
 from looper.errors import BudgetExceeded
-from looper.loops.adaptive import left, readings
+from looper.loops.log import left, readings
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome

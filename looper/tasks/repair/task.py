@@ -19,7 +19,7 @@ from looper.errors import ConfigError
 from looper.tasks.environment import FailureType, ProbePolicy
 from looper.tasks.repair import choose
 from looper.tasks.repair.edits import KINDS, apply_edit, normal_form
-from looper.tasks.repair.examiner import Examiner
+from looper.tasks.repair.examine.examiner import Examiner
 from looper.tasks.repair.inputs import calls, generated
 from looper.tasks.repair.localise import suspicion
 from looper.tasks.repair.probes import ChoiceProbe, DistanceProbe, TestsProbe

@@ -164,7 +164,7 @@ def _predicates(scene: Scene, node: ast.AST, names: list[tuple[str, str]]) -> It
     for function in scene.vocabulary.predicates:
         for name, kind in names if function != home else []:
             if kind not in ("bool", "func"):
-                yield from ((f"{function}({name})", 0.3), (f"not {function}({name})", 0.25))
+                yield from ((f"{function}({name})", 0.45), (f"not {function}({name})", 0.45))
 
 
 def _program_conditions(scene: Scene, node: ast.AST) -> Iterator[tuple[str, float]]:

@@ -14,6 +14,7 @@ KINDS = {
     "constant.display": "elements of a list, tuple, set or dict dropped, doubled, swapped or added",
 }
 
+VOWELS = "aeiouyAEIOUY"
 USUAL: dict[str, tuple[object, ...]] = {
     "num": (0, 1, -1, 2, 10),
     "bool": (True, False, None),
@@ -108,6 +109,10 @@ def sequence(scene: Scene, node: ast.List | ast.Tuple | ast.Set) -> Iterator[Dra
     if len(parts) > 2:
         yield display(scene, node, parts[::-1], 0.2)
         yield display(scene, node, [*parts[1:], parts[0]], 0.15)
+    values = [e.value for e in node.elts if isinstance(e, ast.Constant)]
+    if len(parts) > 2 and len(values) == len(parts) and all(isinstance(v, str) and len(v) == 1 for v in values):
+        for letter in (c for c in VOWELS if c not in values and c.isupper() == str(values[0]).isupper()):
+            yield display(scene, node, [*parts, quoted(letter, parts[0])], 0.25)
     names = scene.vocabulary.names(node)
     for text, prior in [*((name, 0.15) for name in list(names)[:8]), ("0", 0.2), ("1", 0.2), ("[]", 0.15)]:
         yield display(scene, node, [*parts, text], prior if not parts else prior * 0.5)

@@ -86,6 +86,13 @@ def _of_call(node: ast.Call) -> str:
     return METHOD.get(node.func.attr, UNKNOWN) if isinstance(node.func, ast.Attribute) else UNKNOWN
 
 
+def element(source: ast.AST, names: Mapping[str, str]) -> str:
+    """The kind of what a loop over `source` gives: letters of a text, numbers of a range, else unknown."""
+    if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "range":
+        return "num"
+    return "str" if guess(source, names) == "str" else UNKNOWN
+
+
 def of_annotation(node: ast.AST | None) -> str:
     if isinstance(node, ast.Subscript):
         node = node.value
@@ -104,7 +111,18 @@ def usage(node: ast.AST, names: Mapping[str, str]) -> tuple[str, str] | None:
         return node.iter.id, "seq"
     if isinstance(node, ast.Call):
         return _call_usage(node)
-    return _number_usage(node, names)
+    return _text_usage(node) or _number_usage(node, names)
+
+
+def _text_usage(node: ast.AST) -> tuple[str, str] | None:
+    """A name that is compared with text, or looked up in a list of texts."""
+    if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name) or len(node.ops) > 1:
+        return None
+    other = node.comparators[0]
+    listed = isinstance(other, ast.List | ast.Tuple | ast.Set) and isinstance(node.ops[0], ast.In | ast.NotIn)
+    values = other.elts if listed and isinstance(other, ast.List | ast.Tuple | ast.Set) else [other]
+    texts = values and all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
+    return (node.left.id, "str") if texts else None
 
 
 def _call_usage(node: ast.Call) -> tuple[str, str] | None:
@@ -115,7 +133,7 @@ def _call_usage(node: ast.Call) -> tuple[str, str] | None:
     if node.args and isinstance(node.args[0], ast.Name):
         if node.func.id in {"len", "sorted", "sum", "min", "max", "reversed", "enumerate"}:
             return node.args[0].id, "seq"
-        if node.func.id == "abs":
+        if node.func.id in {"abs", "str"}:
             return node.args[0].id, "num"
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from looper.tasks.repair.operators.types import UNKNOWN, guess, of_annotation, usage
+from looper.tasks.repair.operators.types import UNKNOWN, element, guess, of_annotation, usage
 
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTION, ast.ClassDef, ast.Lambda)
@@ -73,6 +73,8 @@ def _bind(child: ast.AST, scope: Scope, bound: set[str]) -> None:
         scope.bind(child.targets[0].id, guess(child.value, scope.kinds), child.lineno)
     elif isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name):
         scope.bind(child.target.id, of_annotation(child.annotation), child.lineno)
+    elif isinstance(child, ast.For) and isinstance(child.target, ast.Name):
+        scope.bind(child.target.id, element(child.iter, scope.kinds), child.lineno)
     elif isinstance(child, ast.For) and isinstance(child.iter, ast.Call) and isinstance(child.iter.func, ast.Name):
         names = targets(child.target)
         if names and child.iter.func.id in {"range", "enumerate"}:
@@ -126,7 +128,7 @@ class Vocabulary:
         until = line
         for above in chain:
             if isinstance(above, COMPREHENSION):
-                found |= {n: UNKNOWN for c in above.generators for n in targets(c.target)}
+                found |= self._within(above)
             elif isinstance(above, ast.Lambda):
                 found |= {a.arg: UNKNOWN for a in arguments(above)}
             elif isinstance(above, LOOP):
@@ -138,6 +140,18 @@ class Vocabulary:
         outer = self.scope(self.tree)
         skip = set(self.functions) | self.modules
         return found | {n: k for n, k in outer.kinds.items() if n not in found and n not in skip and _plain(n)}
+
+    def _within(self, comprehension: ast.AST) -> dict[str, str]:
+        """Variables of a comprehension with the kinds that their source and use suggest."""
+        outer = self.scope(self.function(comprehension)).kinds
+        found: dict[str, str] = {}
+        for part in getattr(comprehension, "generators", []):
+            found |= dict.fromkeys(targets(part.target), element(part.iter, outer))
+        for child in ast.walk(comprehension):
+            seen = usage(child, found)
+            if seen and found.get(seen[0]) == UNKNOWN:
+                found[seen[0]] = seen[1]
+        return found
 
     def _ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         while node in self.parent:

@@ -1,0 +1,149 @@
+"""The commands beside running: resume, status, list, history, stop, clean, sync, ui (document 003, Command Modes)."""
+
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+
+from looper.errors import ConfigError
+from looper.folder import Folder, Outputs
+from looper.commands.mirroring import show_ui, sync_runs
+from looper.commands.request import Command, Request, parse
+from looper.commands.resuming import CHANGEABLE, resume
+from looper.commands.shelf import history_json, history_lines, list_lines, mend, pick, row, shelf, status_lines
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run a command; its exit code by SPEC 0.2. Raises LooperError, which the caller shows (exit code 2)."""
+    command = COMMANDS.get(name)
+    if command is None:
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = (
+            f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(COMMANDS)}; a run starts with +task=NAME."
+        )
+        raise ConfigError(f"`{name}` is not a command; {hint}")
+    if any(arg in ("-h", "--help") for arg in argv):
+        print(f"looper {name} {command.usage}\n\n{command.text}\nEverywhere: outputs=DIR, the folder of all runs.")
+        return 0
+    return command.does(parse(name, command, argv))
+
+
+def status(request: Request) -> int:
+    """Where a run stands."""
+    from looper.console.summary import Story, card
+
+    folder = pick(request.outputs, request.name)
+    mend(folder)
+    story = Story.of(folder)
+    request.screen.say(json.dumps(card(story)) if request.as_json else "\n".join(status_lines(story)))
+    return 0
+
+
+def list_runs(request: Request) -> int:
+    """All runs, newest first."""
+    rows = [row(folder) for folder in shelf(request.outputs)]
+    if request.as_json:
+        request.screen.say(json.dumps(rows))
+    elif rows:
+        request.screen.say("\n".join(list_lines(rows)))
+    else:
+        request.screen.say(f"there are no runs below {request.outputs.root}/ yet; start one with +task=NAME.")
+    return 0
+
+
+def history(request: Request) -> int:
+    """The events of a run."""
+    folder, full = pick(request.outputs, request.name), "--full" in request.flags
+    lines = history_json(folder, full) if request.as_json else history_lines(folder, full)
+    request.screen.say("\n".join(lines))
+    return 0
+
+
+def stop_run(request: Request) -> int:
+    """End a run in order. The first word is a run if there is one of that name, else it is part of the reason."""
+    from looper.commands.ending import stop
+
+    words = list(request.words)
+    folder = _named(request.outputs, words[0]) if words else None
+    words = words[1:] if folder else words
+    request.screen.say(stop(folder or _stoppable(request.outputs), request.outputs, " ".join(words)))
+    return 0
+
+
+def _named(outputs: Outputs, word: str) -> Folder | None:
+    """The run of this name. A word that nearly names one is not taken for a reason to stop another."""
+    try:
+        return pick(outputs, word)
+    except ConfigError:
+        near = difflib.get_close_matches(word, [folder.path.name for folder in shelf(outputs)], 1, 0.75)
+        if near:
+            raise ConfigError(f"stop: there is no run `{word}`; did you mean `{near[0]}`?") from None
+        return None
+
+
+def _stoppable(outputs: Outputs) -> Folder:
+    active = outputs.active()
+    for folder in [*([active] if active else []), *outputs.folders()]:
+        if row(folder)["status"] in ("running", "paused", "interrupted"):
+            return folder
+    raise ConfigError(f"there is nothing to stop below {outputs.root}/; `looper list` shows all runs.")
+
+
+def clean(request: Request) -> int:
+    """Remove run folders, after asking."""
+    from looper.commands.ending import remove
+
+    everything = "--all" in request.flags
+    if everything == bool(request.words):
+        raise ConfigError(f"clean: say which run, or --all; usage: looper clean {COMMANDS['clean'].usage}")
+    folders = shelf(request.outputs) if everything else [pick(request.outputs, request.name)]
+    running = [folder for folder in folders if folder.alive()]
+    for folder in running:
+        request.screen.warn(f"looper: {folder.path.name} is running and is not removed; stop it first.")
+    folders = [folder for folder in folders if folder not in running]
+    if folders and not _confirmed(request, folders):
+        request.screen.say("nothing was removed.")
+        return 2
+    for folder in folders:
+        remove(folder, request.outputs)
+        request.screen.say(f"removed {folder.path}")
+    return 2 if running else 0
+
+
+def _confirmed(request: Request, folders: Sequence[Folder]) -> bool:
+    """Whether the user wants it; asked on a terminal, without one `--yes` must be given."""
+    if "--yes" in request.flags:
+        return True
+    if not sys.stdin.isatty():
+        raise ConfigError(f"clean would remove {len(folders)} run(s) and asks first; without a terminal give --yes.")
+    for folder in folders:
+        request.screen.warn(f"  {folder.path}")
+    request.screen.warn(f"Remove {len(folders)} run(s) for good? y/N")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+COMMANDS: dict[str, Command] = {
+    "resume": Command(
+        resume, "[RUN] [answer=TEXT | answer=@FILE] [budget.outer=12 ...] [--json]",
+        "Goes on with a run that is paused or was interrupted; without a name the active or newest one.",
+        ("--json",), 1, ("answer", *CHANGEABLE),
+    ),
+    "status": Command(status, "[RUN] [--json]", "Where the current, newest or named run stands.", ("--json",)),
+    "list": Command(list_runs, "[--json]", "All runs, newest first.", ("--json",), 0),
+    "history": Command(
+        history, "[RUN] [--json] [--full]", "The events of a run; --full shows whole payloads.", ("--json", "--full")
+    ),
+    "stop": Command(
+        stop_run, "[RUN] [REASON...]", "Ends a run before its next step; one that is not alive at once.", (), -1
+    ),
+    "clean": Command(
+        clean, "[RUN | --all] [--yes]", "Removes run folders after asking; refuses a running one.", ("--all", "--yes")
+    ),
+    "sync": Command(
+        sync_runs, "[RUN] [tracking.uri=URI]", "Mirrors into MLflow what it has missed.", (), 1, ("tracking",)
+    ),
+    "ui": Command(
+        show_ui, "[port=N] [tracking.uri=URI]", "MLflow's user interface for this project's runs, on 127.0.0.1.", (), 0,
+        ("tracking", "port"),
+    ),
+}  # fmt: skip

@@ -1,0 +1,104 @@
+"""A command line, taken apart and checked."""
+
+import difflib
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from looper.errors import ConfigError
+from looper.folder import Outputs
+from looper.redact import looks_like_secret
+from looper.console.screen import Screen
+
+
+@dataclass
+class Request:
+    """A command line, taken apart."""
+
+    words: list[str] = field(default_factory=list)
+    flags: set[str] = field(default_factory=set)
+    settings: dict[str, str] = field(default_factory=dict)
+    outputs: Outputs = field(default_factory=lambda: Outputs(Path("outputs")))
+    screen: Screen = field(default_factory=lambda: Screen(sys.stdout, sys.stderr))
+
+    @property
+    def name(self) -> str | None:
+        return self.words[0] if self.words else None
+
+    @property
+    def as_json(self) -> bool:
+        return "--json" in self.flags
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: what it does, what it takes."""
+
+    does: Callable[[Request], int]
+    usage: str
+    text: str
+    flags: tuple[str, ...] = ()
+    words: int = 1
+    """How many words it takes at most; -1 for any number."""
+    settings: tuple[str, ...] = ()
+    """First parts of the settings it takes, beside `outputs=DIR`."""
+
+
+def parse(name: str, command: Command, argv: Sequence[str]) -> Request:
+    """Words, flags and settings. Raises ConfigError for what the command does not take."""
+    request = Request()
+    for arg in argv:
+        key, equals, value = arg.partition("=")
+        if arg.startswith("-"):
+            request.flags.add(_known(name, arg, command.flags))
+        elif key == "outputs" and equals:
+            request.outputs = Outputs(Path(value))
+        elif equals and key.lstrip("+").split(".")[0] in command.settings:
+            request.settings[key.lstrip("+")] = value
+        elif equals and command.settings:
+            raise ConfigError(f"{arg}: `{name}` takes {', '.join(command.settings)} and outputs=DIR; {_fixed(key)}")
+        else:
+            request.words.append(arg)
+    if 0 <= command.words < len(request.words):
+        raise ConfigError(
+            f"`{name}` does not take `{request.words[command.words]}`; usage: looper {name} {command.usage}"
+        )
+    return request
+
+
+def _known(name: str, flag: str, flags: Sequence[str]) -> str:
+    if flag in flags:
+        return flag
+    near = difflib.get_close_matches(flag, flags, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"it knows: {', '.join(flags) or 'none'}."
+    raise ConfigError(f"{flag}: `{name}` has no such option; {hint}")
+
+
+def _fixed(key: str) -> str:
+    return f"`{key}` of a run cannot change once it has begun: start a new run."
+
+
+def changed(config: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """The configuration with settings such as `budget.outer=12` in it. Raises ConfigError for an impossible one."""
+    import yaml
+
+    result = json.loads(json.dumps(config))
+    for key, value in given.items():
+        if looks_like_secret(f"{key}={value}"):
+            raise ConfigError(
+                f"{key}: this looks like a secret, and settings are written to disk; use model.key_env=NAME."
+            )
+        *path, last = key.split(".")
+        if not path:
+            result[key] = {"name": value} if key == "model" else yaml.safe_load(value)
+            continue
+        node = result
+        for part in path:
+            node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                raise ConfigError(f"{key}: `{part}` is a value here, not a group of settings.")
+        node[last] = yaml.safe_load(value)
+    return result

@@ -1,0 +1,68 @@
+"""The command resume: the same run goes on from its journal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from looper.errors import ConfigError, Interruption, RunLocked
+from looper.folder import Folder, Outputs
+from looper.commands.request import Request, changed
+from looper.commands.shelf import pick, resumable
+from looper.types import EXIT_CODES, TERMINAL
+
+CHANGEABLE = ("budget", "model", "agents", "tracking", "sandbox", "confirm")
+"""What a resumed run may be given anew; its task, design and seed are what its journal was written with."""
+
+
+def resume(request: Request) -> int:
+    """Go on with a run that is paused or was interrupted."""
+    from looper.console.summary import Story
+
+    folder = pick(request.outputs, request.name) if request.name else resumable(request.outputs)
+    story = Story.of(folder)
+    if story.status in TERMINAL:
+        raise ConfigError(f"{story.name} has ended ({story.status}) and cannot be resumed; start a new run.")
+    if story.status == "running":
+        raise RunLocked(f"{story.name} is running; `looper stop {story.name}` ends it in order.")
+    given = dict(request.settings)
+    answers: dict[str, str] = {}
+    if "answer" in given:
+        if not story.waiting:
+            raise ConfigError(f"{story.name} is not waiting for an answer; resume it without answer=.")
+        answers[story.waiting["key"]] = given.pop("answer")
+    return _play(request, folder, given, answers)
+
+
+def _play(request: Request, folder: Folder, given: Mapping[str, str], answers: Mapping[str, str]) -> int:
+    import yaml
+
+    from looper.console import Console
+    from looper.commands.ending import allowed, settings_of
+    from looper.journal import write_whole
+    from looper.launch import build, launch
+
+    config = changed(settings_of(folder, request.outputs), given)
+    parts = build(config, allowed())
+    if given:  # what was given holds for later resumes too
+        write_whole(folder.path / "config.yaml", yaml.safe_dump(config, sort_keys=False).encode())
+    mirror = _mirror(parts, folder, request.outputs)
+    with Console(json_mode=request.as_json) as console:
+        try:
+            outcome = launch(parts, folder.path, audience=console.audience(), answers=answers)
+        except Interruption as end:
+            console.screen.warn(f"looper: {end}")
+            return EXIT_CODES[end.status]
+        finally:
+            problem = mirror.close() if mirror else None
+        console.summary(outcome, folder.path)
+        if problem:
+            console.screen.warn(f"looper: {problem}")
+    return EXIT_CODES[outcome.status]
+
+
+def _mirror(parts: Any, folder: Folder, outputs: Outputs) -> Any:
+    """MLflow's mirror of the run, which goes on with what it has."""
+    if not getattr(parts.tracking, "enabled", False):
+        return None
+    mirror = parts.tracking.open(outputs.root)
+    mirror.follow(folder.path, {})
+    return mirror

@@ -1,0 +1,240 @@
+"""What is said of a run when it has ended or is looked at: final summary, distance to success, what to do next."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from looper.console.blocks import LABELS, amount, filler, names_of, score
+from looper.budget import Budget
+from looper.errors import ConfigError
+from looper.folder import LOCK, STOP, Folder
+from looper.journal import Event, load_payload, read
+from looper.console.screen import brief, plain
+from looper.state import fold, fresh
+from looper.types import TERMINAL
+
+SHORT = 80
+"""Lines up to which an artifact is shown in full when a run has ended; document 003 shows it always."""
+OWN_FILES = {"history.jsonl", "run.json", "artifact.md", "config.yaml", "mirror.lock", LOCK, STOP}
+LIMITS = ("iteration_limit", "round_limit", "budget_exhausted", "time_limit", "stagnation", "no_new_plan")
+"""Reasons after which the distance to success is told; document 003 names the first."""
+
+
+@dataclass
+class Story:
+    """All that a summary needs, read from a run's folder once."""
+
+    folder: Folder
+    state: dict[str, Any]
+    events: list[Event]
+    caps: dict[str, Any]
+
+    @classmethod
+    def of(cls, folder: Folder) -> "Story":
+        """Raises ConfigError without a journal, JournalDamaged for a changed one."""
+        if not folder.history.exists():
+            folder.state()
+        events = read(folder.history).events
+        budget = config_of(folder).get("budget") or {}
+        caps = {account: budget.get(account, getattr(Budget(), account)) for account in ("inner", "outer")}
+        return cls(folder, fold(events, folder.path), events, caps)
+
+    @property
+    def name(self) -> str:
+        return self.folder.path.name
+
+    @property
+    def status(self) -> str:
+        return self.folder.status(self.state)
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        return self.state["outcome"] or {}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return self.outcome.get("facts") or {}
+
+    @property
+    def waiting(self) -> dict[str, Any] | None:
+        """What a person was asked and has not answered, also if a resume was broken off since."""
+        answered = {event.key for event in self.events if event.key and event.event != "call_started"}
+        for event in reversed(self.events):
+            if event.event == "paused" and not event.key:
+                asked = load_payload(self.folder.path, event).get("facts", {}).get("waiting")
+                return asked if asked and asked.get("key") not in answered else None
+        return None
+
+    @property
+    def holdout(self) -> Any:
+        found = self.facts.get("holdout")
+        return found.get("score") if isinstance(found, dict) else found
+
+    def verdict(self) -> dict[str, Any]:
+        """The last evaluation that gave the final score, so that rules and score belong together; else the last one."""
+        wanted = (self.outcome.get("score"), self.outcome.get("passed"))
+        found: dict[str, Any] = {}
+        for event in self.events:
+            if event.event == "evaluation_done":
+                data = load_payload(self.folder.path, event)
+                if isinstance(data, dict) and (data.get("score"), data.get("passed")) == wanted:
+                    found = data
+        return found or self.state["evaluation"] or {}
+
+    def artifact(self) -> str | None:
+        """What artifact.md holds; None without one."""
+        file = self.folder.path / "artifact.md"
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
+
+
+def config_of(folder: Folder) -> dict[str, Any]:
+    """The configuration a run was started with; nothing if it is not there."""
+    import yaml
+
+    file = folder.path / "config.yaml"
+    try:
+        data = yaml.safe_load(file.read_bytes()) if file.exists() else {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file}: is not YAML any more ({brief(error)}); restore it, or start a new run.") from error
+    return data if isinstance(data, dict) else {}
+
+
+def final_summary(story: Story) -> list[str]:
+    """Document 003's final summary and what else a reader needs, as lines."""
+    state, reason = story.state, story.state["stop"]["reason"]
+    gate = "gate met" if story.outcome.get("passed") else "gate not met"
+    lines = [
+        f"── {story.status}{f': {reason}' if reason else ''} | {state['design']} on {brief(state['task_alias'], 60)} | "
+        f"run {story.name} ──",
+        f"iteration: {iterations(state)}",
+        f"phase: {phase(story) or 'none'}",
+        f"final_score: {score(story.outcome.get('score'))} ({gate})",
+        f"stop_reason: {reason or 'none'}",
+    ]
+    if story.holdout is not None:
+        lines.append(f"holdout_score: {score(story.holdout)} (hidden checks, measured once at the end)")
+    lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
+    lines += spending(story) + labels(story) + distance(story) + files(story.folder.path)
+    return lines + _artifact(story) + _patches(story) + _next(story)
+
+
+def iterations(state: Mapping[str, Any]) -> str:
+    return f"{state['iteration']}/{state['max_iterations']}" if state["max_iterations"] else str(state["iteration"])
+
+
+def phase(story: Story) -> str:
+    return story.state["phase"] or story.verdict().get("phase", "")
+
+
+def units(story: Story) -> str:
+    """Inner and outer units spent, of their caps; the inner account starts afresh with every plan."""
+    spent = story.state["spent"]
+    told = []
+    for account, per in (("inner", " a plan"), ("outer", "")):
+        cap = story.caps.get(account)
+        limit = "no cap" if cap is None else f"{amount(cap)}{per}"
+        told.append(f"{account} {amount(spent.get(account, 0.0))} of {limit}")
+    return ", ".join(told)
+
+
+def spending(story: Story) -> list[str]:
+    spent = story.state["spent"]
+    estimated = " (some estimated)" if any(call.estimated for event in story.events for call in event.calls) else ""
+    return [
+        f"units: {units(story)}",
+        f"model calls: {amount(spent.get('calls', 0))}, tokens {amount(spent.get('tokens', 0))}, "
+        f"USD {spent.get('usd', 0.0):.4f}{estimated}",
+        f"seconds: {story.state['elapsed']:.1f}",
+    ]
+
+
+def labels(story: Story) -> list[str]:
+    """Who answered how often; what is synthetic, recorded or simulated says so."""
+    count = Counter(event.by for event in story.events if event.by and event.event not in ("call_started", "call_done"))
+    told = ", ".join(f"{brief(filler(by), 80)} {number}" for by, number in count.most_common())
+    lines = [f"answers: {told}"] if told else []
+    if any(by in LABELS for by in count):
+        lines.append("note: answers marked as a recording or a simulation say nothing about a model at work today")
+    origin = story.state["setup"].get("origin")
+    return [*lines, f"origin: {brief(origin, 200)}"] if origin else lines
+
+
+def distance(story: Story) -> list[str]:
+    """Document 003's distance to success, where a limit was reached without meeting the gate."""
+    verdict = story.verdict()
+    if story.state["stop"]["reason"] not in LIMITS or story.outcome.get("passed") or not verdict:
+        return []
+    threshold, reached = verdict.get("threshold", 0.0), verdict.get("score", 0.0)
+    blockers = verdict.get("blockers") or []
+    return [
+        "distance to success:",
+        f"  threshold {score(threshold)}, final score {score(reached)}, gap {score(max(0.0, threshold - reached))}",
+        f"  failed rules that block: {len(blockers)} ({names_of(blockers)})",
+        f"  rules passed: {verdict.get('passed_rules', 0)}/{verdict.get('total_rules', 0)}",
+    ]
+
+
+def files(path: Path) -> list[str]:
+    """What the task left beside looper's own files, such as a patch."""
+    found = sorted(p for p in path.iterdir() if p.is_file() and p.name not in OWN_FILES and not p.name.startswith("."))
+    lines = [f"{'patch' if p.suffix in ('.diff', '.patch') else 'file'}: {brief(p, 300)}" for p in found]
+    return [*lines, f"folder: {brief(path, 300)}"]
+
+
+def _artifact(story: Story) -> list[str]:
+    """In full when the run has ended and it is short, else where it is."""
+    text = story.artifact()
+    if text is None:
+        return ["artifact: none was evaluated"] if story.status in TERMINAL else []
+    lines = text.splitlines()
+    if story.status in TERMINAL and len(lines) <= SHORT and len(text) <= SHORT * 200:
+        return [f"artifact ({story.folder.path / 'artifact.md'}):", *(f"  {plain(line)}" for line in lines)]
+    return [f"artifact: {story.folder.path / 'artifact.md'} ({len(lines)} lines)"]
+
+
+def _patches(story: Story) -> list[str]:
+    """What was changed, where the task tells it as a patch and that is short."""
+    lines: list[str] = []
+    for file in sorted(story.folder.path.glob("*.diff")):
+        patch = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(patch) <= SHORT:
+            lines += [f"{file.name}:", *(f"  {plain(line)}" for line in patch)]
+    return lines
+
+
+def _next(story: Story) -> list[str]:
+    told = advice(story)
+    return [f"next: {told}"] if told else []
+
+
+def advice(story: Story) -> str:
+    """The command that goes on from here, or an empty string."""
+    reason, go_on = story.state["stop"]["reason"], f"looper resume {story.name}"
+    if story.status in TERMINAL:
+        return ""
+    if asked := story.waiting:
+        form = json.dumps({key: _kind(info) for key, info in asked.get("answer", {}).get("properties", {}).items()})
+        return f"{go_on} answer='{brief(form, 600)}' (or answer=@FILE); asked: {brief(asked.get('role', ''), 40)}"
+    if reason == "confirm" and story.facts.get("account"):
+        return f"{go_on} budget.{story.facts['account']}=MORE"
+    return go_on
+
+
+def _kind(info: Mapping[str, Any]) -> str:
+    return str(info.get("description") or info.get("type") or "...")
+
+
+def card(story: Story) -> dict[str, Any]:
+    """What run.json says now, with the status for people and the folder: the one JSON object for scripts."""
+    return {**story.state, "status": story.status, "waiting": story.waiting, "folder": str(story.folder.path)}
+
+
+def glance(folder: Folder) -> dict[str, Any]:
+    """The same from run.json alone where that is final, else from the journal: quick enough for many runs."""
+    saved = folder.saved() if folder.history.exists() else {}
+    final = saved.get("status") in TERMINAL and saved.keys() >= fresh().keys()
+    state = saved if final else folder.state()
+    return {**state, "status": folder.status(state), "folder": str(folder.path)}
