@@ -168,7 +168,6 @@ class Journal:
                     "ts": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                     "run_id": self.run_id,
                     "payload": payload,
-                    "cost": {account: float(amount) for account, amount in event.cost.items()},
                     "said": redact(event.said),
                 }
             )

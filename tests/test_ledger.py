@@ -286,11 +286,20 @@ def test_lost_calls_of_two_branches_are_both_owed_before_either_goes_on(tmp_path
         name, events = "design", {}
 
         def run(self, task: Any, run: Run) -> Outcome:
-            def branch(part: Run) -> Any:
+            turn = threading.Event()
+
+            def first(part: Run) -> Any:
+                try:
+                    return part.ask("planner", Note, step="planner")
+                finally:
+                    turn.set()
+
+            def second(part: Run) -> Any:
+                turn.wait(5)
                 return part.ask("planner", Note, step="planner")
 
             try:
-                run.parallel(a=branch, b=branch)
+                run.parallel(a=first, b=second)
             except BudgetExceeded:
                 return run.outcome("stopped", "budget_exhausted")
             finally:
@@ -302,7 +311,7 @@ def test_lost_calls_of_two_branches_are_both_owed_before_either_goes_on(tmp_path
             self._attempt(question, "answer", "ok")
             return Reply(value=Note(text="x"))
 
-    budget = Budget(outer=6.0, prices={"planner": Price(outer=2.0)})
+    budget = Budget(outer=5.0, prices={"planner": Price(outer=2.0)})
     play(Design(), Dial(), journal, cast=Seating(Talker(), ["planner"]), budget=budget)
-    assert seen == [6.0]
+    assert seen == [4.0]
     journal.close()

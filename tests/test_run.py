@@ -233,6 +233,27 @@ def test_a_priced_holdout_or_a_late_one_does_not_change_how_the_run_ended() -> N
     assert "holdout costs 100 outer" in outcome.facts["holdout_error"]
 
 
+def test_neither_the_clock_nor_a_person_keeps_the_holdout_from_being_measured() -> None:
+    class Slow:
+        name = "slow"
+        done = False
+
+        def run(self, task: Any, run: Run) -> Outcome:
+            run.consider("5.0", task.evaluate(task.setting(5.0)))
+            time.sleep(0.06)
+            self.done = True
+            return run.outcome("completed", "stable")
+
+    design = Slow()
+
+    def check() -> None:
+        if design.done:
+            raise StopRequested("too late")
+
+    outcome = play(design, HiddenDial(), Journal(), budget=money(seconds=0.05), check=check)
+    assert (outcome.status, outcome.facts["holdout"]["passed"]) == ("completed", True)
+
+
 # endings
 
 

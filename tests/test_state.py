@@ -56,9 +56,9 @@ def step(dice: random.Random, number: int) -> Event:
         event=name, step=dice.choice(STEPS), key=f"k.{number}" if dice.random() < 0.7 else f"k.{max(1, number - 1)}",
         iteration=dice.randint(0, 3), phase=dice.choice(("", "A", "B")), payload=payload,
         inputs="i", said=dice.choice(WORDS),
-        cost=cost if dice.random() < 0.6 else {}, calls=[Call(usd=0.1)] if name == "call_done" else [],
+        calls=[Call(usd=0.1)] if name == "call_done" else [],
         elapsed=round(dice.uniform(0, 9), 3), seconds=round(dice.uniform(0, 1), 6),
-    )  # fmt: skip
+    ).model_copy(update={"cost": cost if dice.random() < 0.6 else {}})  # fmt: skip
 
 
 def history(dice: random.Random) -> list[Event]:

@@ -25,9 +25,7 @@ class Recording:
         path = Path(self.path)
         file = path / "history.jsonl" if path.is_dir() else path
         if not file.is_file():
-            raise ConfigError(
-                f"model.path: there is no recording at {self.path}; give a run folder or a history.jsonl."
-            )
+            raise ConfigError(f"model.path: there is no recording at {self.path}; give a run folder or history.jsonl.")
         return file
 
     @cached_property
@@ -38,7 +36,7 @@ class Recording:
         event = self._steps.get(question.key)
         if event is None:
             raise InvalidAnswer(
-                f"{question.key}: the recording {self.path} has no such step; the design, task or settings differ from it."
+                f"{question.key}: the recording {self.path} has no such step; design, task or settings differ."
             )
         value = question.returns.model_validate(load_payload(self._file.parent, event))
         return Reply(value=value, calls=event.calls, said=event.said, by="recording")

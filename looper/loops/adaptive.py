@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from looper.budget import ControlBudget
 from looper.criteria import Evaluation
-from looper.errors import BudgetExceeded, PhaseError
+from looper.errors import BudgetExceeded, Interruption, PhaseError
 from looper.loops.log import left, readings
 from looper.run import Run
 from looper.tasks.environment import FailureType, ProbePolicy, Task
@@ -92,6 +92,10 @@ class Course:
     best: Any = None
     """The state whose artifact is the run's best."""
 
+    def facts(self) -> dict[str, Any]:
+        """What the comparison needs, however the run ends (SPEC 1.8)."""
+        return {"planner_calls": self.planner_calls, "inner_steps": len(self.log), "log": self.log}
+
     def latest(self) -> list[dict[str, Any]]:
         """The last ten steps, as the planner sees them."""
         return [entry.model_dump() for entry in self.log[-10:]]
@@ -118,7 +122,16 @@ class Adaptive:
 
     def run(self, task: Task, run: Run) -> Outcome:
         run.keep("evaluate")
-        course = Course(planner_calls=1)
+        course = Course()
+        try:
+            return self.follow(task, run, course)
+        except Interruption as end:
+            end.facts.update(course.facts())
+            raise
+
+    def follow(self, task: Task, run: Run, course: Course) -> Outcome:
+        """Plans and walks until the run has come to an end of its own."""
+        course.planner_calls += 1
         plan: Any = run.ask("planner", task.answer("plan"), step="plan", **run.brief)
         while True:
             found = self.explore(task, run, plan, course)
@@ -140,7 +153,7 @@ class Adaptive:
         if good or run.ledger.budget.on_limit == "wrap_up":
             course.planner_calls += 1
             self.conclude(task, run, found.state if good or course.best is None else course.best, course)
-        facts = {"planner_calls": course.planner_calls, "inner_steps": len(course.log), "log": course.log}
+        facts = course.facts()
         if run.best and run.best.evaluation.passed:
             return run.outcome("completed", "stable" if found.why == "stable" else "threshold_reached", **facts)
         why = {"exhausted": "no_new_plan", "stable": "stagnation"}.get(found.why, found.why)
@@ -181,6 +194,7 @@ class Walk:
         self.visited: set[str] = set()
         self.steps = self.steady = self.mistakes = 0
         self.met, self.fresh = False, True
+        self.refused = ""
 
     def price(self, step: str) -> float:
         """Units that a step costs, of both accounts."""
@@ -256,7 +270,7 @@ class Walk:
     def decide(self, run: Run, policy: ProbePolicy, signals: list[Signal]) -> Any:
         answer: Any = run.ask(
             "policy", self.task.answer("decide"), step=policy.step, **run.brief, policy=policy.name, state=self.state,
-            signals=signals, memory=self.memories[policy.name], level=self.level,
+            signals=signals, memory=self.memories[policy.name], level=self.level, refused=self.refused,
         )  # fmt: skip
         return answer.action
 
@@ -269,7 +283,7 @@ class Walk:
             self.refuse(run, action, after, turn["policy"])
             return
         feedback = self.task.feedback(before, after)
-        self.steps, self.mistakes, self.met = self.steps + 1, 0, False
+        self.steps, self.mistakes, self.met, self.refused = self.steps + 1, 0, False, ""
         self.level = self.design.ladder.update(self.level, feedback)
         self.remember(action, after, feedback)
         self.state = after
@@ -284,6 +298,9 @@ class Walk:
     def refuse(self, run: Run, action: Any, after: Any, policy: str) -> None:
         """An action that changes nothing or leads back is not a step; the policy is told, and not for ever."""
         self.mistakes += 1
+        self.refused = (
+            f"{str(action)[:500]}: changed nothing, or led back to a visited state ({self.task.describe(after)})"
+        )
         run.note("action_refused", policy=policy, action=str(action)[:500], mistakes=self.mistakes)
         if self.mistakes >= self.design.max_mistakes:
             times = f"{self.mistakes} actions in a row" if self.mistakes > 1 else "an action"

@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.budget import ControlBudget
-from looper.errors import BudgetExceeded
+from looper.errors import BudgetExceeded, Interruption
 from looper.loops.log import left, readings
 from looper.run import Run
 from looper.tasks.environment import Task
@@ -36,8 +36,12 @@ class Baseline:
             return walk.outcome(self.walk(task, run, walk))
         except BudgetExceeded as end:
             if run.ledger.budget.on_limit == "ask":
+                end.facts.update(walk.facts())
                 raise
             return walk.outcome(end.reason)
+        except Interruption as end:
+            end.facts.update(walk.facts())
+            raise
 
     def walk(self, task: Task, run: Run, walk: "Steps") -> str:
         """Until the gate is met or nothing is left; the reason."""
@@ -98,4 +102,8 @@ class Steps:
 
     def outcome(self, reason: str) -> Outcome:
         status = "completed" if reason == "threshold_reached" else "stopped"
-        return self.run.outcome(status, reason, planner_calls=0, inner_steps=self.steps, log=self.history)
+        return self.run.outcome(status, reason, **self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """What the comparison needs, however the run ends (SPEC 1.8)."""
+        return {"planner_calls": 0, "inner_steps": self.steps, "log": self.history}

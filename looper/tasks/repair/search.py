@@ -86,6 +86,12 @@ def of_kind(edit: Edit, kinds: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=8)
+def one_edit(source: str) -> frozenset[str]:
+    """All that one typed edit makes of a program, to the letter."""
+    return frozenset(apply_edit(source, edit) for edit in every(source))
+
+
+@lru_cache(maxsize=8)
 def forms(source: str) -> frozenset[str]:
     """Normal forms of a program and of all that one typed edit makes of it."""
     return frozenset({normal_form(source), *(normal_form(apply_edit(source, edit)) for edit in every(source))})

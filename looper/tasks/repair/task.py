@@ -18,13 +18,13 @@ from looper.criteria import Criteria, Evaluation, Phase, Rule
 from looper.errors import ConfigError
 from looper.tasks.environment import FailureType, ProbePolicy
 from looper.tasks.repair import choose
-from looper.tasks.repair.edits import KINDS, apply_edit, normal_form
+from looper.tasks.repair.edits import KINDS, apply_edit
 from looper.tasks.repair.examine.examiner import Examiner
 from looper.tasks.repair.inputs import calls, generated
 from looper.tasks.repair.localise import suspicion
 from looper.tasks.repair.probes import ChoiceProbe, DistanceProbe, TestsProbe
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
-from looper.tasks.repair.search import FIRST_SHARE, Climb, FixedOrder, Memory, Site, begin, digest, every, forms, left, pool
+from looper.tasks.repair.search import FIRST_SHARE, Climb, FixedOrder, Memory, Site, begin, digest, every, left, one_edit, pool
 from looper.tasks.repair.states import (
     Batch,
     Choice,
@@ -42,6 +42,8 @@ from looper.types import STRICT, Question, Signal
 
 FRONTIER = 8
 """Promising variants of one edit that are kept; half as many of two."""
+FREE = "rewrite"
+"""The kind of a change that is no typed edit; what it is part of is never trusted."""
 TRACED = 4
 """Variants of one batch whose lines are traced."""
 
@@ -210,17 +212,25 @@ class Repair:
         changed = replaced(state.source, move)
         if isinstance(changed, Refusal):
             return state.model_copy(update={"last": changed.why})
-        report = self.examine([(changed, self.typed(state.source, changed))])[0]
+        typed = self.typed(changed)
+        report = self.examine([(changed, typed)])[0]
         fields = judged(changed, report)
         last = f"passes {report.passed} of {len(report.results)}" + (f": {report.error}" if report.error else "")
-        variant = Variant(source=changed, share=report.share, distance=report.distance, path=[str(move)])
+        variant = Variant(source=changed, share=report.share, distance=report.distance, path=[str(move)],
+                          kinds=[] if typed else [FREE])  # fmt: skip
         plausible = [*state.plausible, variant] if report.results and report.share == 1 else state.plausible
         return state.model_copy(update={**fields, "explored": state.explored + 1, "last": last, "plausible": plausible})
 
-    def typed(self, source: str, changed: str) -> bool:
-        """Whether a program is an edit that looper itself would make of `source`, or of the original."""
-        form = normal_form(changed)
-        return any(form in forms(base) for base in dict.fromkeys((self.problem.source, source)))
+    def typed(self, changed: str) -> bool:
+        """Whether a program is, to the letter, the original or an edit that looper itself would make of it.
+
+        An edit of a program that a model wrote is as little to be trusted as that program.
+        """
+        return changed == self.problem.source or changed in one_edit(self.problem.source)
+
+    def trusts(self, state: Program, base: str) -> bool:
+        """Whether nothing but typed edits led from the original to this program."""
+        return base == self.problem.source or any(v.source == base and FREE not in v.kinds for v in state.frontier)
 
     def examine(self, programs: Sequence[tuple[str, bool]], trace: bool = False) -> list[Report]:
         """Reports on (source, typed) pairs: typed edits side by side in the workers, anything else in a box of its own."""
@@ -327,7 +337,9 @@ class Repair:
         inputs = generated(self.problem.tests, function) if function and len(plausible) > 1 else []
         if not inputs:
             return []
-        return self.examiner.values([self.problem.source, *(v.source for v in plausible)], inputs, function)
+        typed = not any(FREE in variant.kinds for variant in plausible)
+        sources = [self.problem.source, *(variant.source for variant in plausible)]
+        return self.examiner.values(sources, inputs, function, trusted=typed)
 
     @property
     def function(self) -> str:
@@ -393,10 +405,12 @@ class Attempts:
 
     def __init__(self, task: Repair, state: Program, batch: Batch):
         self.task, self.state, self.batch = task, state, batch
-        known = {(e.start, e.end, e.text) for e in every(batch.base)} if batch.edits else set()
+        typed = batch.edits and task.trusts(state, batch.base)
+        known = {(e.start, e.end, e.text) for e in every(batch.base)} if typed else set()
         made = [(apply_edit(batch.base, e), (e.start, e.end, e.text) in known, e.summary, e.prior, e.kind) for e in batch.edits]
-        free = [(replaced(batch.base, r), False, str(r), 1.0, "rewrite") for r in batch.rewrites]
+        free = [(replaced(batch.base, r), False, str(r), 1.0, FREE) for r in batch.rewrites]
         self.made = [(s, t, w, p, k) for s, t, w, p, k in [*made, *free] if isinstance(s, str)]
+        self.refused = [s.why for s, *_ in free if isinstance(s, Refusal)]
 
     def outcome(self) -> Program:
         reports = self.task.examine([(source, typed) for source, typed, *_ in self.made])
@@ -425,7 +439,8 @@ class Attempts:
         if best is not None and not state.plausible and self._nearer(variants[best], state.share, state.distance):
             changes |= judged(variants[best].source, reports[best])
         near = f"nearest passes {variants[best].share:.0%}" if best is not None else "none could be made"
-        return {**changes, "last": f"{self.batch.why or 'batch'}: {size} tried, {len(passing)} pass all tests, {near}"}
+        words = [f"{self.batch.why or 'batch'}: {size} tried, {len(passing)} pass all tests, {near}", *self.refused[:5]]
+        return {**changes, "last": "; ".join(words)}
 
     def _frontier(self, variants: list[Variant]) -> list[Variant]:
         """Variants that came nearer than the original did, with their own suspicion; the best are kept."""

@@ -18,7 +18,7 @@ from looper.tasks.repair.examine.offer import Offer, identifiers, offered
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 from looper.tasks.repair.examine.proxies import NOT_PLAIN
 from looper.tasks.repair.examine.setting import setting
-from looper.tasks.repair.examine.verdicts import cases_report, plain_values, steps, told_report
+from looper.tasks.repair.examine.verdicts import SPARED, cases_report, heavy, plain_values, steps, told_report
 
 FIRST_STEPS = 200_000
 """Steps of a test before it is known how many it needs: a tenth of a second of loops."""
@@ -59,6 +59,7 @@ class Examiner:
         self.bench: Bench | None = None
         self.crew = self._crew()
         self._original: Report | None = None
+        self._heavy: list[int] = []
         self._known: list[str] = []
         self._evidence: Evidence | None = None
 
@@ -85,17 +86,33 @@ class Examiner:
                 most = steps(answer)
                 self.step_limit = max(LEAST_STEPS, STEP_FACTOR * most) if most else FIRST_STEPS
             self._original = self._report(answer)
+            self._heavy = heavy(answer) if isinstance(self.tests, Cases) else []
         return self._original
 
     def examine(self, sources: Sequence[str], *, trace: bool = False, stop_on_pass: bool = False) -> list[Report]:
         """Reports in the order of `sources`, which are trusted as much as the user's own program: the tests run in
         the same process. With `stop_on_pass`, what comes after the first that passes everything is not reported on."""
         _ = self.original
+        if self._heavy and not stop_on_pass:
+            return self._light_first(sources, trace)
         requests = [{"source": source, "steps": self.step_limit, "trace": trace} for source in sources]
         stop = (lambda answer: passes(self._report(answer))) if stop_on_pass else None
         reports = [self._report(answer) for answer in self.crew.map(requests, stop)]
         spared = Report(error="not examined: an earlier candidate passed all tests")
         return reports + [spared] * (len(sources) - len(reports))
+
+    def _light_first(self, sources: Sequence[str], trace: bool) -> list[Report]:
+        """Heavy tests are run on those candidates only that pass all others; elsewhere they count as failed."""
+        requests = [
+            {"source": source, "steps": self.step_limit, "trace": trace, "skip": self._heavy} for source in sources
+        ]
+        answers = self.crew.map(requests, None)
+        light = [self._report(answer) for answer in answers]
+        whole = [n for n, report in enumerate(light) if all(r.passed for r in report.results if r.error != SPARED)]
+        requests = [{"source": sources[n], "steps": self.step_limit, "trace": trace} for n in whole]
+        for n, answer in zip(whole, self.crew.map(requests, None), strict=True):
+            light[n] = self._report(answer)
+        return light
 
     def examine_untrusted(self, source: str) -> Report:
         """A model-written candidate, in a fresh box; `evidence` says how far its verdict can be trusted.

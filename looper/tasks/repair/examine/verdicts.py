@@ -17,6 +17,11 @@ MISSING = {
 """What is said of a test that has no verdict, by how the worker's answer ended."""
 
 
+SPARED = "not run: a lighter test failed"
+HEAVY_STEPS, HEAVY_FACTOR = 20_000, 10
+"""A test is heavy if it takes so many steps, and so many times those of the median test, on the original."""
+
+
 def missing(answer: Answer) -> str:
     return MISSING.get(answer.ended, "no verdict")
 
@@ -39,6 +44,13 @@ def steps(answer: Answer) -> int:
     """The most steps that a test took that did not fail for an error; 0 if none is known."""
     done = [m.get("s") for m in answer.messages if m.get("p") is True or ("v" in m and "e" not in m)]
     return max([n for n in done if type(n) is int], default=0)
+
+
+def heavy(answer: Answer) -> list[int]:
+    """Numbers of the tests that are better run only if all others pass."""
+    taken = {m["i"]: m["s"] for m in answer.messages if type(m.get("i")) is int and type(m.get("s")) is int}
+    middle = sorted(taken.values())[len(taken) // 2] if taken else 0
+    return [n for n, used in taken.items() if used > max(HEAVY_STEPS, HEAVY_FACTOR * middle)]
 
 
 def cases_report(tests: Cases, answer: Answer) -> Report:

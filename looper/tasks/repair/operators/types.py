@@ -105,6 +105,8 @@ def usage(node: ast.AST, names: Mapping[str, str]) -> tuple[str, str] | None:
     """A name and the kind that this use of it suggests, if any."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return node.value.id, "seq"
+    if isinstance(node, ast.Slice):
+        return next(((b.id, "num") for b in (node.lower, node.upper) if isinstance(b, ast.Name)), None)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in OWNER:
         return node.value.id, OWNER[node.attr]
     if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Name):

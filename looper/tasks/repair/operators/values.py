@@ -66,8 +66,9 @@ def conditional(scene: Scene, node: ast.Return) -> Iterator[Draft | None]:
 
 def comparison_returned(scene: Scene, node: ast.Return) -> Iterator[Draft | None]:
     if node.value is not None and scene.vocabulary.kind(node.value) in ("bool", "?"):
+        weight = 0.6 if isinstance(node.value, ast.Constant) else 0.35
         for condition, prior in atoms(scene, node)[:40]:
-            yield scene.swap("return.condition", node.value, condition, 0.35 * prior)
+            yield scene.swap("return.condition", node.value, condition, weight * prior)
 
 
 def stored(scene: Scene, node: ast.Assign | ast.AugAssign) -> Iterator[Draft | None]:

@@ -1,0 +1,281 @@
+"""The configuration: every file composes and builds, none drifts from its dataclass, the user's own comes first."""
+
+import ast
+import dataclasses
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from command_line import ROOT, call, run
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from looper.agents.human import Human
+from looper.agents.model import Model
+from looper.agents.recording import Recording
+from looper.agents.simulated import Simulated
+from looper.build import instantiate
+from looper.launch import build
+
+CONF = ROOT / "conf"
+GIVEN = {
+    "repair": ["task.program=p.py", "task.tests=pytest"],
+    "repair/quixbugs": ["task.root=.", "task.name=gcd"],
+    "repair/humanevalfix": ["task.file=f.jsonl", "task.id=Python/0"],
+}  # fmt: skip
+"""Values for what a user must give."""
+FILLERS = {"litellm": Model, "simulated": Simulated, "human": Human, "recording": Recording}
+
+
+def names(group: str) -> list[str]:
+    files = (file for file in (CONF / group).rglob("*.yaml") if not file.stem.startswith("_"))
+    return sorted(file.relative_to(CONF / group).with_suffix("").as_posix() for file in files)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def composing() -> Iterator[None]:
+    OmegaConf.register_new_resolver("run_id", lambda: "run", replace=True)
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        yield
+
+
+def composed(*overrides: str) -> dict[str, Any]:
+    data = OmegaConf.to_container(compose("config", list(overrides)), resolve=True, throw_on_missing=True)
+    assert isinstance(data, dict)
+    return {str(key): value for key, value in data.items()}
+
+
+@pytest.mark.parametrize("task", names("task"))
+def test_every_task_composes_and_builds(task: str) -> None:
+    parts = build(composed(f"+task={task}", *GIVEN.get(task, [])))
+    assert parts.config["task"]["_target_"].endswith(type(parts.task).__name__)
+
+
+@pytest.mark.parametrize("loop", names("loop"))
+def test_every_design_composes_and_builds_under_its_own_name(loop: str) -> None:
+    parts = build(composed("+task=dial", f"loop={loop}"))
+    assert parts.loop.name == loop
+    assert parts.loop.roles
+
+
+@pytest.mark.parametrize(
+    "choice", [f"{group}={name}" for group in ("budget", "sandbox", "tracking", "agents") for name in names(group)]
+)
+def test_every_other_part_composes_and_builds(choice: str) -> None:
+    assert build(composed("+task=dial", choice))
+
+
+@pytest.mark.parametrize("name", names("model"))
+def test_every_model_file_is_one_that_can_fill_a_role(name: str) -> None:
+    given = {"litellm": ["model.name=openai/x"], "recording": ["model.path=run"]}
+    settings = composed("+task=dial", f"model={name}", *given.get(name, []))["model"]
+    if name in FILLERS:
+        assert FILLERS[name](**{key: value for key, value in settings.items() if key != "name" or name == "litellm"})
+    else:
+        assert settings == {"name": "offline", "path": None}
+
+
+def test_every_design_in_the_package_has_a_file_of_its_name() -> None:
+    designs = {
+        file.stem
+        for file in (ROOT / "looper/loops").glob("*.py")
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and node.name.lower() == file.stem.replace("_", "")
+        and any(isinstance(part, ast.FunctionDef) and part.name == "run" for part in node.body)
+    }  # fmt: skip
+    assert designs >= {"adaptive", "baseline"}
+    assert designs == set(names("loop"))
+
+
+def test_every_file_begins_with_a_line_that_says_what_it_is() -> None:
+    for file in CONF.rglob("*.yaml"):
+        assert file.read_text().startswith("# "), file
+
+
+# No drift between YAML and dataclasses
+
+DEFAULTS = ("budget", "sandbox", "tracking")
+
+
+def class_of(node: Mapping[str, Any]) -> Any:
+    module, _, name = node["_target_"].rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def plain(value: Any) -> Any:
+    """A default as YAML would say it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return value
+
+
+def defaults(kind: Any) -> dict[str, Any]:
+    """Fields that have a default, with it."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        default = getattr(field.default, "default", field.default)  # pydantic's Field(...) wraps it
+        factory = getattr(field.default, "default_factory", None) or field.default_factory
+        if callable(factory):
+            found[field.name] = plain(factory())
+        elif field.default is not dataclasses.MISSING and "Undefined" not in repr(default):
+            found[field.name] = plain(default)
+    return found
+
+
+def without_targets(node: Any) -> Any:
+    if isinstance(node, Mapping):
+        return {key: without_targets(value) for key, value in node.items() if key != "_target_"}
+    return node
+
+
+def drift(kind: Any, node: Mapping[str, Any], skip: tuple[str, ...] = ()) -> list[str]:
+    """What a node of YAML and its dataclass disagree about."""
+    fields = {field.name for field in dataclasses.fields(kind)}
+    faults = [f"{key}: no such field" for key in node if key not in (*fields, "_target_")]
+    for name, value in defaults(kind).items():
+        if name in skip:
+            continue
+        if name not in node:
+            faults.append(f"{name}: has a default that the YAML does not show")
+        elif without_targets(node[name]) != value:
+            faults.append(f"{name}: {node[name]!r} in the YAML, {value!r} in the class")
+    return faults
+
+
+@pytest.mark.parametrize("loop", names("loop"))
+def test_a_designs_file_shows_its_settings_with_their_defaults(loop: str) -> None:
+    node = composed("+task=dial", f"loop={loop}")["loop"]
+    assert drift(class_of(node), node) == []
+
+
+@pytest.mark.parametrize("group", DEFAULTS)
+def test_a_parts_file_shows_its_settings_with_their_defaults(group: str) -> None:
+    node = composed("+task=dial")[group]
+    assert drift(class_of(node), node, skip=("prices",)) == []
+
+
+@pytest.mark.parametrize("task", names("task"))
+def test_a_tasks_file_shows_its_settings_with_their_defaults(task: str) -> None:
+    node = composed(f"+task={task}", *GIVEN.get(task, []))["task"]
+    # The sandbox and the seed are those of the run; prompts are in the YAML only.
+    assert drift(class_of(node), node, skip=("sandbox", "seed", "prompts", "recording", "goal")) == []
+
+
+@pytest.mark.parametrize(("name", "kind"), [("litellm", Model), ("simulated", Simulated), ("recording", Recording)])
+def test_a_models_file_shows_its_settings_with_their_defaults(name: str, kind: Any) -> None:
+    given = {"litellm": ["model.name=openai/x"], "recording": ["model.path=run"]}
+    node = composed("+task=dial", f"model={name}", *given.get(name, []))["model"]
+    node = node if name == "litellm" else {key: value for key, value in node.items() if key != "name"}
+    assert drift(kind, node, skip=("prompts",)) == []
+
+
+def test_drift_is_noticed() -> None:
+    node = composed("+task=dial")["loop"]
+    wrong = {**node, "max_steps": 51, "typo": 1}
+    del wrong["stable_for"]
+    assert [fault.split(":")[0] for fault in drift(class_of(node), wrong)] == ["typo", "max_steps", "stable_for"]
+
+
+def test_prices_of_a_budget_are_prices_and_name_every_step_that_costs() -> None:
+    budget = instantiate(composed("+task=dial")["budget"], "budget")
+    assert {"plan", "replan", "evaluate", "act", "probe", "decide", "apply"} <= set(budget.prices)
+
+
+# Experiments
+
+
+def experiments() -> list[str]:
+    return names("experiment")
+
+
+@pytest.mark.parametrize("name", experiments())
+def test_an_experiment_begins_with_the_command_that_runs_it(name: str) -> None:
+    first = (CONF / f"experiment/{name}.yaml").read_text().splitlines()[0]
+    assert first.startswith(f"# python -m looper -m +experiment={name}")
+
+
+@pytest.mark.parametrize("name", experiments())
+def test_an_experiment_names_what_there_is(name: str) -> None:
+    swept = yaml.safe_load((CONF / f"experiment/{name}.yaml").read_text())["hydra"]["sweeper"]["params"]
+    for key, group in (("+task", "task"), ("loop", "loop"), ("model", "model"), ("budget", "budget")):
+        values = str(swept.get(key, "")).split(",") if key in swept else []
+        assert set(values) <= set(names(group))
+
+
+@pytest.mark.parametrize("name", experiments())
+def test_an_experiment_runs_in_miniature(name: str, tmp_path: Path) -> None:
+    swept = yaml.safe_load((CONF / f"experiment/{name}.yaml").read_text())["hydra"]["sweeper"]["params"]
+    params = {key: str(value).split(",")[0] for key, value in swept.items()} | {"seed": "0"}
+    few = [f"hydra.sweeper.params.{json.dumps(key) if '+' in key else key}={value}" for key, value in params.items()]
+    said = run("-m", f"+experiment={name}", *few, "--json", cwd=tmp_path)
+    assert said.code == 0, said.err
+    (row,) = json.loads(said.out)
+    assert row["seed"] == 0
+
+
+# The user's own
+
+OWN = """
+from pydantic.dataclasses import dataclass
+
+from looper.tasks.dial import Dial
+from looper.types import STRICT
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Knob(Dial):
+    label: str = "k"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a task and YAML files of the user's own."""
+    (tmp_path / "conf/task").mkdir(parents=True)
+    (tmp_path / "knobs.py").write_text(OWN)
+    (tmp_path / "conf/task/knob.yaml").write_text("# Turn my knob.\n_target_: knobs.Knob\nlabel: mine\n")
+    (tmp_path / "conf/task/low_dial.yaml").write_text("# A dial with a low band.\ndefaults: [dial, _self_]\nlow: 1.0\nhigh: 2.0\n")
+    (tmp_path / "conf/budget").mkdir()
+    (tmp_path / "conf/budget/default.yaml").write_text("# Mine.\n_target_: looper.budget.Budget\ninner: 7.5\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_tasks_of_the_users_own_folder_are_listed_and_come_first(own: Path) -> None:
+    listed = call().out
+    assert "Turn my knob." in listed
+    shown = yaml.safe_load(call("+task=low_dial", "--cfg", "job").out)
+    assert shown["task"] | {"gain": 0} == {"_target_": "looper.tasks.dial.Dial", "low": 1.0, "high": 2.0, "gain": 0}
+    assert shown["budget"] == {"_target_": "looper.budget.Budget", "inner": 7.5}
+
+
+def test_a_new_task_of_shipped_parts_runs_from_the_users_folder(own: Path) -> None:
+    said = call("+task=low_dial", "budget=unlimited", "tracking=none")
+    assert said.code == 0, said.err
+    assert "1.7" in said.out
+
+
+def test_a_class_of_the_users_own_runs_once_its_package_is_allowed(own: Path) -> None:
+    refused = run("+task=knob", "tracking=none", cwd=own)
+    assert refused.code == 2
+    assert "LOOPER_ALLOW" in refused.complaint
+    said = run("+task=knob", "tracking=none", cwd=own, LOOPER_ALLOW="knobs")
+    assert said.code == 0, said.err
+    assert "knob" in said.out
+
+
+def test_another_folder_is_searched_before_the_users_own(own: Path) -> None:
+    (own / "other/task").mkdir(parents=True)
+    (own / "other/task/low_dial.yaml").write_text("# Lower still.\ndefaults: [dial, _self_]\nlow: 0.1\n")
+    (own / "other/task/new.yaml").write_text("# New.\ndefaults: [dial, _self_]\n")
+    for flag in (["--config-dir", "other"], ["--config-dir=other"], ["-cd", "other"]):
+        assert yaml.safe_load(call("+task=low_dial", *flag, "--cfg", "job").out)["task"]["low"] == 0.1
+    assert call("+task=new", "--config-dir", "other", "--cfg", "job").code == 0
+    assert call("+task=new", "--cfg", "job").code == 2
+    assert yaml.safe_load(call("+task=low_dial", "--cfg", "job").out)["task"]["low"] == 1.0
