@@ -187,19 +187,34 @@ class _Session:
     def _finish(self, outcome: Outcome) -> Outcome:
         outcome = outcome.model_copy(update={"facts": {**outcome.facts, "detail": outcome.facts.get("detail", "")}})
         try:
+            self._files(outcome)  # before the last event: whoever follows the journal finds them when it ends
             self.journal.append(Event(event=outcome.status, status="ok", payload=outcome, elapsed=0.0))
         except Paused as end:  # the journal has no room even for this, but it is whole and can be resumed
             facts = {**outcome.facts, "detail": str(end)}
             return outcome.model_copy(update={"status": end.status, "reason": end.reason, "facts": facts})
         self._publish()
-        self._files(outcome)
         return outcome
 
     def _files(self, outcome: Outcome) -> None:
         files = getattr(self.parts.task, "files", None)
-        if files and outcome.artifact is not None:
-            for name, text in files(outcome.artifact).items():
-                write_whole(self.folder.path / name, text.encode("utf-8", "replace"))
+        made = dict(files(outcome.artifact)) if files and outcome.artifact is not None else {}
+        state = fold(self.journal.events, self.folder.path)
+        for name, text in {**made, "summary.md": summary(outcome, state)}.items():
+            write_whole(self.folder.path / name, redact(text).encode("utf-8", "replace"))
+
+
+def summary(outcome: Outcome, state: Mapping[str, Any]) -> str:
+    """How the run ended, in a few lines for people; the console says more."""
+    holdout = outcome.facts.get("holdout") or {}
+    score = "none" if outcome.score is None else f"{outcome.score:.3f} ({'gate met' if outcome.passed else 'gate not met'})"
+    spent = ", ".join(f"{account} {amount:g}" for account, amount in state["spent"].items()) or "nothing"
+    lines = {
+        "run": state["run_id"], "task": state["task_alias"], "design": state["design"],
+        "status": f"{outcome.status} ({outcome.reason})", "gate score": score,
+        "holdout score": holdout.get("score", "none"), "spent": spent, "seconds": state["elapsed"],
+        "detail": outcome.facts.get("detail") or "",
+    }  # fmt: skip
+    return "\n".join(f"- {name}: {value}" for name, value in lines.items()) + "\n"
 
 
 def _versions() -> dict[str, str]:

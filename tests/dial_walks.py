@@ -36,9 +36,7 @@ class Nudge:
         return memory
 
 
-def dial(
-    *policies: Any, replans: Sequence[float] = (), failure: FailureType | None = None, **fields: Any
-) -> Dial:
+def dial(*policies: Any, replans: Sequence[float] = (), failure: FailureType | None = None, **fields: Any) -> Dial:
     """A dial with these inner policies, whose planner begins anew at `replans`, one after the other."""
     left = list(replans)
 

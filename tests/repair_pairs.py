@@ -364,4 +364,73 @@ def area(width, height):
     inner = width * height
     return inner, border
 """, "inner = width * height", "inner = width * height - border", [(2, 3), (1, 1)]),
+    Pair("every other slice of a statement", """
+def sorted_thirds(values):
+    values = list(values)
+    values[::3] = sorted(values[::3])
+    return values
+""", "values[::3] = sorted(values[::3])", "values[1::3] = sorted(values[1::3])",
+         [([3, 2, 1, 0, 5],), ([],), ([9, 1, 4, 2, 8, 7, 1],)]),
+    Pair("counterpart of a condition", """
+def in_order(values):
+    if values == sorted(values) or values == sorted(values, reverse=True):
+        return "ordered"
+    return "mixed"
+""", " or values == sorted(values, reverse=True)", "", [([1, 2],), ([3, 1],), ([1, 3, 2],), ([],)]),
+    Pair("predicate of the program forgotten", """
+def leap(year):
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def leap_years(years):
+    found = []
+    for year in years:
+        if year > 0 and leap(year):
+            found.append(year)
+    return found
+""", "year > 0 and leap(year)", "year > 0", [([1900, 2000, 2023],), ([],), ([4, 8],)]),
+    Pair("half of a sum", """
+def midpoint(left, right):
+    return (left + right) // 2
+""", "(left + right) // 2", "(left + right)", [(2, 4), (0, 0), (1, 8)]),
+    Pair("balance may not go below zero", """
+def covered(moves):
+    stock = 0
+    for move in moves:
+        if move == "in":
+            stock += 1
+        else:
+            stock -= 1
+        if stock < 0:
+            return False
+    return stock == 0
+""", "        if stock < 0:\n            return False\n", "", [(["in", "out"],), (["out", "in"],), (["in"],), ([],)]),
+    Pair("order by a table", """
+def by_rank(names):
+    rank = {"small": 0, "medium": 1, "large": 2}
+    return sorted(names, key=lambda item: rank[item])
+""", ", key=lambda item: rank[item]", "", [(["large", "small"],), (["medium", "small", "large"],), ([],)]),
+    Pair("smaller problem of a recursion", """
+def kth_of(parts, k):
+    head = parts[0]
+    if k < len(head):
+        return head[k]
+    passed = len(head)
+    return kth_of(parts[1:], k - passed)
+""", "k - passed", "k", [([[1], [2, 3]], 1), ([[1], [2, 3]], 2), ([[4]], 0)]),
+    Pair("letter missing from a list", """
+def consonants(word):
+    return [c for c in word if c.lower() not in ["a", "e", "i", "o", "u"]]
+""", '["a", "e", "i", "o", "u"]', '["a", "e", "i", "u"]', [("boat",), ("rhythm",), ("aeiou",)]),
+    Pair("stack only emptied", """
+def closers(text):
+    stack, out = [], []
+    for letter in text:
+        if letter == "(":
+            out.append("+")
+            stack.append(letter)
+        else:
+            out.append(stack.pop() if stack else "?")
+    return out
+""", "            stack.append(letter)\n", "", [("()",), (")",), ("(())",)]),
 ]  # fmt: skip

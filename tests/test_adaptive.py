@@ -1,6 +1,7 @@
 """Document 004's adaptive mode, sentence by sentence (SPEC 1.2 to 1.8)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ def test_the_level_scales_the_step_of_the_policy() -> None:
     def length(ladder: ProportionalLadder) -> list[float]:
         outcome, _ = walked(Dial(low=20, high=22, gain=1.0), Adaptive(ladder=ladder))
         seen = [float(place) for place in positions(outcome)]
-        return [b - a for a, b in zip(seen, seen[1:], strict=False)][:4]
+        return [b - a for a, b in pairwise(seen)][:4]
 
     flat = length(ProportionalLadder(gain_up=0, gain_down=0))
     assert flat == [1.0] * 4
@@ -405,7 +406,7 @@ def test_the_result_reports_what_the_comparison_needs(tmp_path: Path) -> None:
     assert outcome.facts["planner_calls"] == 2
     assert outcome.facts["inner_steps"] == len(outcome.facts["log"]) > 3
     assert set(outcome.facts["log"][0]) >= {
-        "step", "state", "signals", "passed", "action", "feedback", "level", "inner_left", "outer_left", "policy", "failure",
+        "step", "state", "signals", "passed", "action", "feedback", "level", "inner_left", "outer_left",
     }  # fmt: skip
     state = Folder(tmp_path / "r").state()
     assert state["spent"]["outer"] == 4.0
@@ -475,4 +476,3 @@ def test_a_tracker_is_a_view_of_the_run_s_ledger() -> None:
     outer.record(1.5)
     assert ledger.spent == {"outer": 1.5}
     assert ControlBudget(ledger).inner.remaining == float("inf")
-

@@ -160,9 +160,8 @@ def test_retries_are_paid_and_labelled() -> None:
 
 
 def test_a_killed_run_reports_the_same_as_one_that_was_not(tmp_path: Path) -> None:
-    whole = launched(tmp_path / "whole", loop="baseline", budget={"outer": None})
-    break_off(
-        tmp_path / "r", lambda event: event.iteration == 4 and event.step == "act", loop="baseline", budget={"outer": None}
-    )
-    assert launched(tmp_path / "r", loop="baseline", budget={"outer": None}) == whole
+    how = {"loop": "baseline", "budget": {"outer": None}}
+    whole = launched(tmp_path / "whole", **how)
+    break_off(tmp_path / "r", lambda event: event.iteration == 4 and event.step == "act", **how)
+    assert launched(tmp_path / "r", **how) == whole
     assert whole.status == "completed"

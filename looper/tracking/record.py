@@ -18,7 +18,7 @@ SHOWN = 2000
 """Characters of an input, output or reply that a span shows; history.jsonl has the whole."""
 LONGEST_PARAMETER = 6000
 """Characters of a parameter's value that MLflow keeps (STACK, MLflow)."""
-FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff")
+FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff", "summary.md")
 """What is kept of a run as artifacts, where it is there."""
 ACCOUNTS: tuple[str, ...] = ("inner", "outer", "tokens", "usd", "calls")
 MLFLOW_STATUS = {

@@ -1,8 +1,8 @@
 """Which of several plausible patches to hand over: passing the visible tests is not yet being right.
 
-A quarter of plausible patches overfit. What speaks for a patch is measured, not guessed: how likely its kind of edit is,
-how small it is, how many other plausible patches agree with it on inputs that no test has, and whether it runs into errors
-there that the faulty program did not have.
+A quarter of plausible patches overfit. What speaks for a patch is measured, not guessed: how likely its kind of edit
+is, how small it is, how many other plausible patches agree with it on inputs that no test has, and whether it runs into
+errors there that the faulty program did not have.
 """
 
 import json
@@ -18,6 +18,9 @@ from looper.tasks.repair.states import Variant
 
 PRONE = ("condition.constant", "statement.delete", "return.")
 """Kinds of edit that often fit tests by removing or special-casing behaviour."""
+
+ERROR = "!error"
+"""Key of an output that stands for an error (Examiner.values)."""
 
 
 class Weighed(BaseModel):
@@ -61,4 +64,4 @@ def _new_errors(before: Sequence[Any], after: Sequence[Any]) -> float:
 
 
 def _failed(value: Any) -> bool:
-    return isinstance(value, dict) and "error" in value
+    return isinstance(value, dict) and ERROR in value

@@ -66,8 +66,8 @@ def _text(value: str, dice: random.Random) -> str:
         return dice.choice(["a", "ab", " "])
     at = dice.randrange(len(value))
     return dice.choice(
-        [value[:at] + value[at + 1 :], value + value[at], value[::-1], value[:at] + value[at].swapcase() + value[at + 1 :],
-         value[:at] + dice.choice(value) + value[at + 1 :], value + value, ""]
+        [value[:at] + value[at + 1 :], value + value[at], value[::-1],
+         value[:at] + value[at].swapcase() + value[at + 1 :], value[:at] + dice.choice(value) + value[at + 1 :], value + value, ""]
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _items(value: list[Any], dice: random.Random) -> list[Any]:
     if choice == 0:
         return value[:at] + value[at + 1 :]
     if choice == 1:
-        return value + [value[at]]
+        return [*value, value[at]]
     if choice == 2:
         return value[::-1]
     if choice == 3:

@@ -1,4 +1,4 @@
-"""Deterministic policies of the repair search: one-edit candidates in a fixed order first, then climbing on the signals."""
+"""Deterministic policies of the repair search: one-edit candidates in a fixed order first, then climbing on signals."""
 
 import hashlib
 import random
@@ -51,8 +51,9 @@ class Site(BaseModel, frozen=True):
     def of(cls, source: str, suspicion: dict[int, float], errors: Sequence[str], plan: Plan, seed: int) -> "Site":
         blamed = tuple(sorted(suspicion.items()))
         return cls(
-            source=source, suspicion=blamed, errors=tuple(errors), lines=tuple(plan.lines), kinds=tuple(plan.kinds), seed=seed
-        )
+            source=source, suspicion=blamed, errors=tuple(errors), lines=tuple(plan.lines), kinds=tuple(plan.kinds),
+            seed=seed,
+        )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
@@ -72,7 +73,7 @@ def pool(site: Site) -> tuple[Edit, ...]:
 
 
 def stirred(edits: list[Edit], seed: int) -> tuple[Edit, ...]:
-    """The order with each rank multiplied by up to 1 +- STIR, so that runs over seeds show what part of a result is luck."""
+    """The order with each rank multiplied by up to 1 +- STIR: runs over seeds show what part of a result is luck."""
     if not seed:
         return tuple(edits)
     dice = random.Random(seed)

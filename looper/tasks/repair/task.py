@@ -247,13 +247,13 @@ class Repair:
         return f"{digest(state.source)}/{state.explored}/{digest(repr(sorted(state.cursors.items())))}"
 
     def evaluate(self, state: Program) -> Evaluation:
-        return gate(list(state.results)).evaluate({rule(test): passed for test, passed in state.results.items()})
+        return self.criteria.evaluate({rule(test): passed for test, passed in state.results.items()})
 
     def conclude(self, state: Program, answer: Choice) -> Program:
         if not state.plausible:
             return state
         chosen = state.plausible[min(answer.candidate, len(state.plausible) - 1)]
-        return state.model_copy(update={"source": chosen.source, "results": dict.fromkeys(state.results, True)})
+        return state.model_copy(update={"source": chosen.source, "results": {r.id: True for r in self.first.results}})
 
     def describe(self, state: Program) -> str:
         return state.last

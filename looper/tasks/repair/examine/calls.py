@@ -60,6 +60,7 @@ class CasesRun:
                 emit(i=number, e="not run: a lighter test failed", s=0)
                 continue
             meter.lines.clear()
+            meter.limit = request["limits"][number] if request.get("limits") else meter.limit
             said = outcome(lambda given=arguments: function(*given), meter)
             emit(i=number, l=sorted(base | meter.lines), **said)
 

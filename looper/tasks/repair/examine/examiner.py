@@ -18,10 +18,12 @@ from looper.tasks.repair.examine.offer import Offer, identifiers, offered
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 from looper.tasks.repair.examine.proxies import NOT_PLAIN
 from looper.tasks.repair.examine.setting import setting
-from looper.tasks.repair.examine.verdicts import SPARED, cases_report, heavy, plain_values, steps, told_report
+from looper.tasks.repair.examine.verdicts import SPARED, cases_report, heavy, limits, plain_values, steps, told_report
 
-FIRST_STEPS = 200_000
+FIRST_STEPS = 4_000_000
 """Steps of a test before it is known how many it needs: a tenth of a second of loops."""
+DEFAULT_STEPS = 100_000
+"""Steps allowed a test that did not come to an end on the original."""
 LEAST_STEPS = 20_000
 STEP_FACTOR = 20
 """A candidate may take this many times the steps of the original's most costly passing test."""
@@ -60,6 +62,7 @@ class Examiner:
         self.crew = self._crew()
         self._original: Report | None = None
         self._heavy: list[int] = []
+        self._limits: list[int] = []
         self._known: list[str] = []
         self._evidence: Evidence | None = None
 
@@ -82,9 +85,11 @@ class Examiner:
             answer = self.crew.ask({"source": self.problem.source, "steps": self.step_limit or FIRST_STEPS})
             told = [] if isinstance(self.tests, Cases) else [r.id for r in told_report([], answer).results]
             self._known = told or self.crew.ids
+            if isinstance(self.tests, Cases) and not self.step_limit:
+                self._limits = limits(answer, len(self.tests.cases), DEFAULT_STEPS, STEP_FACTOR)
             if not self.step_limit:
                 most = steps(answer)
-                self.step_limit = max(LEAST_STEPS, STEP_FACTOR * most) if most else FIRST_STEPS
+                self.step_limit = max(LEAST_STEPS, STEP_FACTOR * most) if most else DEFAULT_STEPS
             self._original = self._report(answer)
             self._heavy = heavy(answer) if isinstance(self.tests, Cases) else []
         return self._original
@@ -95,21 +100,22 @@ class Examiner:
         _ = self.original
         if self._heavy and not stop_on_pass:
             return self._light_first(sources, trace)
-        requests = [{"source": source, "steps": self.step_limit, "trace": trace} for source in sources]
+        requests = [self._request(source, trace) for source in sources]
         stop = (lambda answer: passes(self._report(answer))) if stop_on_pass else None
         reports = [self._report(answer) for answer in self.crew.map(requests, stop)]
         spared = Report(error="not examined: an earlier candidate passed all tests")
         return reports + [spared] * (len(sources) - len(reports))
 
+    def _request(self, source: str, trace: bool) -> dict[str, Any]:
+        return {"source": source, "steps": self.step_limit, "trace": trace, "limits": self._limits}
+
     def _light_first(self, sources: Sequence[str], trace: bool) -> list[Report]:
         """Heavy tests are run on those candidates only that pass all others; elsewhere they count as failed."""
-        requests = [
-            {"source": source, "steps": self.step_limit, "trace": trace, "skip": self._heavy} for source in sources
-        ]
+        requests = [{**self._request(source, trace), "skip": self._heavy} for source in sources]
         answers = self.crew.map(requests, None)
         light = [self._report(answer) for answer in answers]
         whole = [n for n, report in enumerate(light) if all(r.passed for r in report.results if r.error != SPARED)]
-        requests = [{"source": sources[n], "steps": self.step_limit, "trace": trace} for n in whole]
+        requests = [self._request(sources[n], trace) for n in whole]
         for n, answer in zip(whole, self.crew.map(requests, None), strict=True):
             light[n] = self._report(answer)
         return light

@@ -46,6 +46,12 @@ def steps(answer: Answer) -> int:
     return max([n for n in done if type(n) is int], default=0)
 
 
+def limits(answer: Answer, count: int, default: int, factor: int) -> list[int]:
+    """Steps allowed each test: a multiple of what it took on the original; the default where it did not come to an end."""
+    done = {m["i"]: m["s"] for m in answer.messages if type(m.get("i")) is int and type(m.get("s")) is int and "v" in m}
+    return [max(default, factor * done.get(number, 0)) for number in range(count)]
+
+
 def heavy(answer: Answer) -> list[int]:
     """Numbers of the tests that are better run only if all others pass."""
     taken = {m["i"]: m["s"] for m in answer.messages if type(m.get("i")) is int and type(m.get("s")) is int}

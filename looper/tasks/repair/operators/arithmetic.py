@@ -105,8 +105,10 @@ def _place(scene: Scene, node: ast.AST) -> tuple[float, float]:
     if isinstance(parent, ast.Slice) or (isinstance(parent, ast.Subscript) and node is parent.slice):
         return 0.6, 0.1
     if isinstance(parent, ast.Call) and node is not parent.func:
-        ranged = isinstance(parent.func, ast.Name) and parent.func.id == "range"
-        return (0.65, 0.12) if ranged else (0.45, 0.12)
+        if isinstance(parent.func, ast.Name) and parent.func.id == "range":
+            return 0.65, 0.12
+        again = getattr(parent.func, "id", "") == getattr(scene.function(node), "name", None)
+        return (0.5, 0.3) if again and isinstance(node, ast.Name) else (0.45, 0.12)
     if isinstance(parent, ast.Compare):
         return 0.5, 0.1
     if isinstance(parent, ast.Return | ast.Assign | ast.AugAssign):
@@ -134,7 +136,8 @@ def offset(scene: Scene, node: ast.expr) -> Iterator[Draft | None]:
         yield from terms(scene, node, term)
 
 
-SCALES = (("// 2", 0.4), ("/ 2", 0.3), ("* 2", 0.3), ("% 2", 0.15), ("% 10", 0.15), ("// 10", 0.15), ("* 10", 0.1), ("** 2", 0.15))
+SCALES = (("// 2", 0.4), ("/ 2", 0.3), ("* 2", 0.3), ("% 2", 0.15), ("% 10", 0.15), ("// 10", 0.15), ("* 10", 0.1),
+          ("** 2", 0.15))  # fmt: skip
 
 
 def scaled(scene: Scene, node: ast.expr, prior: float) -> Iterator[Draft | None]:

@@ -112,7 +112,8 @@ def sequence(scene: Scene, node: ast.List | ast.Tuple | ast.Set) -> Iterator[Dra
     values = [e.value for e in node.elts if isinstance(e, ast.Constant)]
     if len(parts) > 2 and len(values) == len(parts) and all(isinstance(v, str) and len(v) == 1 for v in values):
         for letter in (c for c in VOWELS if c not in values and c.isupper() == str(values[0]).isupper()):
-            yield display(scene, node, [*parts, quoted(letter, parts[0])], 0.25)
+            place = sum(str(value) < letter for value in values)
+            yield display(scene, node, [*parts[:place], quoted(letter, parts[0]), *parts[place:]], 0.25)
     names = scene.vocabulary.names(node)
     for text, prior in [*((name, 0.15) for name in list(names)[:8]), ("0", 0.2), ("1", 0.2), ("[]", 0.15)]:
         yield display(scene, node, [*parts, text], prior if not parts else prior * 0.5)

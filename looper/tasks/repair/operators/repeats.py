@@ -43,9 +43,9 @@ def _groups(scene: Scene) -> tuple[dict[ast.AST, list[list[Span]]], dict[ast.AST
     for node in scene.nodes:
         unit = scene.unit(node) if isinstance(node, (*REPEATED, ast.Constant)) else None
         if unit is not None:
-            by_unit[unit, ast.dump(node)].append(scene.span(node))
+            by_unit[unit, scene.text(node)].append(scene.span(node))
             if isinstance(node, REPEATED):
-                by_home[scene.function(node), ast.dump(node)].setdefault(unit, scene.span(node))
+                by_home[scene.function(node), scene.text(node)].setdefault(unit, scene.span(node))
     near: dict[ast.AST, list[list[Span]]] = defaultdict(list)
     for (unit, _), spans in by_unit.items():
         near[unit] += [sorted(spans)] if len(spans) > 1 else []
@@ -79,7 +79,8 @@ def _repeated(scene: Scene, draft: Draft, groups: Sequence[list[Span]], share: f
 def shift(scene: Scene, node: ast.stmt) -> Iterator[Draft | None]:
     """`a[i] + a[i + 1]` becomes `a[i - 1] + a[i + 1 - 1]`."""
     end = scene.unit_span(node)[1]
-    found = [n for n in ast.walk(node) if isinstance(n, ast.Subscript) and n in scene.parent and scene.span(n)[1] <= end]
+    inside = [n for n in ast.walk(node) if isinstance(n, ast.Subscript) and n in scene.parent]
+    found = [n for n in inside if scene.span(n)[1] <= end]
     indices = [n.slice for n in found if not isinstance(n.slice, ast.Slice | ast.Tuple) and _counts(scene, n.slice)]
     if len(indices) < 2 or len({ast.dump(n.value) for n in found}) != 1 or not all(is_read(n) for n in found):
         return

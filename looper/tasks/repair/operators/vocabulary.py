@@ -18,6 +18,8 @@ SCOPES = (*FUNCTION, ast.ClassDef, ast.Lambda)
 COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 LOOP = (ast.For, ast.AsyncFor, ast.While)
 BUILTINS = set(dir(builtins))
+FILLING = {"append", "extend", "insert", "add", "update", "appendleft", "extendleft", "setdefault", "heappush"}
+"""Methods that put something into a container; one that is only emptied lacks such a line."""
 QUOTED = re.compile(r"""(?<!\w)(["'])([^"'\n]{1,20})\1(?!\w)""")
 
 
@@ -202,7 +204,7 @@ class Vocabulary:
         return found
 
     def starved(self, node: ast.AST) -> set[str]:
-        """Local names of the function that are given one first value, read, and never changed again."""
+        """Local names of the function that are given one first value, read, and never changed or filled again."""
         home = self.function(node)
         if home not in self._starved:
             names = [n for n in own(home) if isinstance(n, ast.Name)]
@@ -216,7 +218,7 @@ class Vocabulary:
 
     def _changes(self, node: ast.AST) -> bool:
         stored = isinstance(getattr(node, "ctx", None), ast.Store)
-        return stored or (isinstance(node, ast.Attribute) and self._is_function_name(node))
+        return stored or (isinstance(node, ast.Attribute) and node.attr in FILLING and self._is_function_name(node))
 
     @cached_property
     def predicates(self) -> list[str]:
