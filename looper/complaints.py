@@ -5,9 +5,9 @@ import traceback
 from pathlib import Path
 
 from looper.catalogue import folders, nearest, options
+from looper.console.screen import brief, plain
 from looper.errors import ConfigError, LooperError
 from looper.redact import redact
-from looper.console.screen import brief, plain
 
 OWN = Path(__file__).parent
 MOST = 8

@@ -29,8 +29,8 @@ from looper.types import TERMINAL, Agent, Call, Loop, Outcome, Question, Reply, 
 __all__ = ["Nonconforming", "check_agent", "check_loop", "check_task"]
 
 TASK = (
-    "goal", "criteria", "prepare", "answer", "observe", "probes", "classify", "policies", "apply", "quantity", "feedback",
-    "key", "evaluate", "conclude", "describe", "render", "parse", "policy",
+    "goal", "criteria", "prepare", "answer", "observe", "probes", "classify", "policies", "apply", "quantity",
+    "feedback", "key", "evaluate", "conclude", "describe", "render", "parse", "policy",
 )  # fmt: skip
 """What every task has (looper.tasks.environment.Task)."""
 DECODED = ("prepare", "observe", "apply", "evaluate", "conclude", "parse")
@@ -48,8 +48,9 @@ def check_task(task: Any, *, hidden: Sequence[str] = ()) -> None:
         found.want("return" in get_type_hints(getattr(task, name)), f"{name}: no return type is declared")
     with _holdout_watched(task, found):
         seen = Trial(task, found).walk()
+    told = json.dumps(plain(seen))
     for text in hidden:
-        found.want(text not in json.dumps(plain(seen)), f"the holdout's {text[:40]!r} is where roles can see it")
+        found.want(json.dumps(text)[1:-1] not in told, f"the holdout's {text[:40]!r} is where roles can see it")
     found.close(task)
 
 

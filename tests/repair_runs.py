@@ -30,10 +30,8 @@ def spread(values):
 '''
 """A program with one fault, of our own; the second `min` should be `max`."""
 FIXED = FAULTY.replace("high = min", "high = max")
-VISIBLE = (
-    "".join(
+VISIBLE = "".join(
     f"assert spread({given}) == {wanted}\n" for given, wanted in (([4, 1, 9], 8), ([], 0), ([2, 2], 0), ([1, 3], 2))
-)
 )
 
 

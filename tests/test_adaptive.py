@@ -166,7 +166,10 @@ def test_a_null_replan_ends_with_the_best_state() -> None:
 
     task = dial(Nudge(nearer_then_away))
     near = type("Own", (type(task), Near), {})(low=4.5, high=5.5, gain=1.0)
-    outcome, journal = walked(near)
+    cast = Seating()
+    outcome, journal = walked(near, cast=cast)
+    shown = {question.step: question.context["state"].position for question in cast.asked if "state" in question.context}
+    assert (shown["replan"], shown["evaluate"]) == (-4.0, 4.0), "from where it stands, and the best to conclude on"
     assert (outcome.status, outcome.reason) == ("stopped", "no_new_plan")
     assert (outcome.artifact, outcome.score, outcome.passed) == ("4.0", 0.5, False)
     assert outcome.facts["planner_calls"] == 3, "the question that found no plan was asked and paid as well"

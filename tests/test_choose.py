@@ -11,6 +11,7 @@ from looper.tasks.repair.states import Variant
 FAULTY = "def largest(values):\n    return min(values)\n"
 RIGHT = "def largest(values):\n    return max(values)\n"
 LONG = "def largest(values):\n    return sorted(values + values, reverse=True)[len(values) - len(values)]\n"
+TOTAL = "def largest(values):\n    return sum(values)\n"
 FIRST = "def largest(values):\n    return values[0]\n"
 
 
@@ -34,13 +35,13 @@ def test_equal_patches_keep_the_order_in_which_they_were_found() -> None:
 def test_a_patch_that_brings_new_errors_is_put_back() -> None:
     error = {"!error": "IndexError: list index out of range"}
     outputs = [[1, 2, 3], [1, error, error], [1, 2, 4]]
-    assert best([patch(FIRST), patch(RIGHT)], []) == 0
-    assert best([patch(FIRST), patch(RIGHT)], outputs) == 1
+    assert best([patch(TOTAL), patch(RIGHT)], []) == 0
+    assert best([patch(TOTAL), patch(RIGHT)], outputs) == 1
 
 
 def test_errors_that_the_faulty_program_has_too_do_not_count() -> None:
     error = {"!error": "ValueError: empty"}
-    assert best([patch(RIGHT), patch(FIRST)], [[error, 1], [error, 2], [error, 2]]) == 0
+    assert best([patch(TOTAL), patch(RIGHT)], [[error, 1], [error, 2], [3, 2]]) == 0
 
 
 def test_patches_that_agree_on_new_inputs_speak_for_each_other() -> None:

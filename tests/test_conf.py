@@ -152,7 +152,8 @@ def test_a_designs_file_shows_its_settings_with_their_defaults(loop: str) -> Non
 @pytest.mark.parametrize("group", DEFAULTS)
 def test_a_parts_file_shows_its_settings_with_their_defaults(group: str) -> None:
     node = composed("+task=dial")[group]
-    assert drift(class_of(node), node, skip=("prices", "limits", "read_only", "hidden")) == []  # the task gives limits and folders
+    # Prices are in the YAML only; a task gives the sandbox its limits and folders.
+    assert drift(class_of(node), node, skip=("prices", "limits", "read_only", "hidden")) == []
 
 
 @pytest.mark.parametrize("task", names("task"))
@@ -234,7 +235,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "conf/task").mkdir(parents=True)
     (tmp_path / "knobs.py").write_text(OWN)
     (tmp_path / "conf/task/knob.yaml").write_text("# Turn my knob.\n_target_: knobs.Knob\nlabel: mine\n")
-    (tmp_path / "conf/task/low_dial.yaml").write_text("# A dial with a low band.\ndefaults: [dial, _self_]\nlow: 1.0\nhigh: 2.0\n")
+    low = "# A dial with a low band.\ndefaults: [dial, _self_]\nlow: 1.0\nhigh: 2.0\n"
+    (tmp_path / "conf/task/low_dial.yaml").write_text(low)
     (tmp_path / "conf/budget").mkdir()
     (tmp_path / "conf/budget/default.yaml").write_text("# Mine.\n_target_: looper.budget.Budget\ninner: 7.5\n")
     monkeypatch.chdir(tmp_path)

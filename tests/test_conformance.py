@@ -1,6 +1,7 @@
 """The checks for third parties: what ships conforms, and each kind of fault is found."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ from looper.agents.human import Human
 from looper.agents.policy import Policy
 from looper.agents.recording import Recording
 from looper.agents.simulated import Simulated
+from looper.checks.sandbox import Sandbox
 from looper.criteria import Evaluation
+from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
 from looper.run import Run
 from looper.tasks.dial import Brief, Dial, Plan, Setting, Turn
+from looper.tasks.repair.kinds import Shipped
+from looper.tasks.repair.sources import CORPUS
 from looper.testing import Nonconforming, check_agent, check_loop, check_task
 from looper.types import Outcome, Question, Reply
 
@@ -34,6 +39,31 @@ def test_the_smallest_task_conforms() -> None:
 @pytest.mark.parametrize("design", sorted(DESIGNS))
 def test_the_designs_conform_on_the_smallest_task(design: str) -> None:
     check_loop(DESIGNS[design], Dial())
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Iterator[Shipped]:
+    task = Shipped(name="ships_bells", sandbox=Sandbox(), jobs=1, alternatives=8)
+    yield task
+    task.close()
+
+
+def test_a_shipped_program_conforms(shipped: Shipped) -> None:
+    calls = {name: told((CORPUS / f"ships_bells/{name}.jsonl").read_text()) for name in ("tests", "hidden")}
+    assert len(calls["hidden"] - calls["tests"]) > 3
+    check_task(shipped, hidden=sorted(calls["hidden"] - calls["tests"]))
+    visible = sorted(calls["tests"])[0]
+    assert "where roles can see it" in wrong(check_task, shipped, hidden=[visible]), "the check is not blind"
+
+
+def told(rows: str) -> set[str]:
+    """The calls of test cases as prompts show them."""
+    return {f"ships_bells({', '.join(map(repr, json.loads(row)[0]))}) should" for row in rows.splitlines()}
+
+
+@pytest.mark.parametrize("loop", [Adaptive(), Baseline(max_steps=3)])
+def test_the_designs_conform_on_a_shipped_program(loop: Any, shipped: Shipped) -> None:
+    check_loop(loop, shipped, kills=3)
 
 
 def test_agents_that_ship_conform(tmp_path: Path) -> None:

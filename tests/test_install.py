@@ -2,13 +2,16 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,9 +32,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(built: Path) -> Iterator[Path]:
     """The scripts folder of a fresh environment with the wheel; it sees the packages of this one, not this checkout."""
-    home = tmp_path_factory.mktemp("home")
+    home = Path(tempfile.mkdtemp(prefix="looper-installed-"))
+    home.chmod(0o755)  # as a real one is; pytest's own folders are closed to the user that candidates run as
+    try:
+        yield install(built, home)
+    finally:
+        shutil.rmtree(home)
+
+
+def install(built: Path, home: Path) -> Path:
     venv.create(home, with_pip=False, symlinks=True)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
     (wheel,) = built.glob("*.whl")
@@ -49,7 +60,12 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def looper(installed: Path, folder: Path, *args: str) -> "subprocess.CompletedProcess[str]":
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
-        [str(installed / "looper"), *args], cwd=folder, env=clean, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        [str(installed / "looper"), *args],
+        cwd=folder,
+        env=clean,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
     )
 
 
@@ -67,7 +83,8 @@ def test_the_wheel_holds_the_configuration_once_and_the_corpus(built: Path) -> N
 
 def test_the_sdist_holds_what_is_needed_to_build_and_to_test(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    names = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
     for needed in (
         "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "constraints.txt", "conf/config.yaml",
         "looper/__main__.py", "tests/test_install.py", "scripts/test", "scripts/environment", "scripts/looper",
@@ -82,7 +99,7 @@ def test_an_installed_looper_lists_what_there_is(installed: Path, tmp_path: Path
     assert "repair/coat_check" in done.stdout
     code = "import looper, looper.catalogue; print(looper.__file__); print(looper.catalogue.shipped())"
     where = subprocess.run([str(installed / "python"), "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert all(str(installed.parent) in line for line in where.stdout.splitlines()), "the checkout was tested, not the wheel"
+    assert all(str(installed.parent) in line for line in where.stdout.splitlines()), "this is the checkout"
 
 
 def test_an_installed_looper_runs_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dial_runs import Killed
 from repair_runs import FAULTY, FIXED, VISIBLE, events, row, run, settings
 
 from looper.checks.sandbox import Sandbox
-from looper.errors import ConfigError
+from looper.errors import ConfigError, PhaseError, SandboxUnavailable
 from looper.journal import Event
 from looper.launch import Audience, build
 from looper.tasks.repair.edits import enumerate_edits
@@ -128,6 +128,18 @@ def test_the_gate_and_the_holdout_are_reported_side_by_side(place: Path) -> None
     assert outcome.facts["holdout"]["passed"] is False
 
 
+def test_where_nothing_contains_code_the_holdout_is_measured_on_typed_edits_only(tmp_path: Path) -> None:
+    weak = {"level": "rlimits"}
+    outcome = run(tmp_path / "one", {"kind": "Shipped", "name": "ships_bells"}, sandbox=weak)
+    assert (outcome.status, outcome.facts["holdout"]["passed"]) == ("completed", True)
+    made = task(sandbox=Sandbox(level="rlimits"))
+    with pytest.raises(PhaseError, match="hidden tests were not run"):
+        made._hidden(FIXED + "print()\n", made.problem.tests)
+    with pytest.raises(SandboxUnavailable, match="Code from a model is not run"):
+        made.apply(made.observe(None), Move(replace=FIXED + "print()\n"))
+    made.close()
+
+
 # What is executed as untrusted
 
 
@@ -142,8 +154,8 @@ class Watched(Repair):
         )
 
 
-def task(source: str = FAULTY) -> Any:
-    made = Watched(sandbox=Sandbox(), jobs=1, alternatives=4)
+def task(source: str = FAULTY, sandbox: Sandbox | None = None) -> Any:
+    made = Watched(sandbox=sandbox or Sandbox(), jobs=1, alternatives=4)
     object.__setattr__(made, "source", source)
     return made
 
@@ -401,7 +413,7 @@ def test_none():
 
 
 def quixbugs(root: Path) -> Path:
-    """A checkout in QuixBugs layout: bare and listed arguments, a generator, a graph-like program with its pytest file."""
+    """A checkout in QuixBugs layout: bare and listed arguments, a generator, a graph-like program with its test."""
     files = {
         "python_programs/total.py": TOTAL, "json_testcases/total.json": "[3, 6]\n[[0], 0]\n[[4], 10]\n[1, 1]\n",
         "python_programs/steps.py": STEPS,
@@ -422,12 +434,7 @@ FIXES = {"total": r"upto \+ 1|1 \+ upto", "steps": r"\+= ?1|\+ 1", "linked": r"w
 def test_a_program_in_quixbugs_layout_is_repaired(name: str, tmp_path: Path) -> None:
     outcome = run(tmp_path / "out/r", {"kind": "QuixBugs", "root": str(quixbugs(tmp_path)), "name": name})
     assert (outcome.status, outcome.score) == ("completed", 1.0)
-    fixes = {
-        "total": r"upto \+ 1|1 \+ upto",
-        "steps": r"\+= ?1|\+ 1",
-        "linked": r"while node\b(?!\.after)|while node is",
-    }
-    assert re.search(fixes[name], outcome.artifact), outcome.artifact
+    assert re.search(FIXES[name], outcome.artifact), outcome.artifact
 
 
 # Rows in HumanEvalFix layout, and planted faults

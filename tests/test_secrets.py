@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from command_line import Said, call, run
+from command_line import ROOT, Said, call, run
 from model_server import Handler, ModelServer, completion, echoes_key, says
 
 from looper import redact
@@ -80,7 +80,7 @@ def tells(move: dict[str, Any]) -> Any:
 
 
 def careless_evening(server: ModelServer) -> list[Said]:
-    """Everything that could spill a secret: a server that echoes, a refusal, a crash, a sync, and the readers of runs."""
+    """All that could spill a secret: a server that echoes, a refusal, a crash, a sync, and the readers of runs."""
     url = f"model.base_url={server.url}"
     said = [call("+task=careless", *MODEL, url, "tracking=none")]
     said += [call("+task=careless", *MODEL, url, "tracking=none", "--json") for _ in range(2)]
@@ -143,7 +143,8 @@ def test_the_mirrors_log_of_a_real_command_holds_no_secret(here: Path) -> None:
     (here / "mlflow").mkdir()  # stands in front of the real one: it fails, and says the secret
     failing = "import os\nraise RuntimeError('no store for ' + os.environ['LOOPER_TEST_API_KEY'])\n"
     (here / "mlflow/__init__.py").write_text(failing)
-    said = run("+task=dial", "tracking.wait=20", cwd=here, PYTHONPATH=f"{here}{os.pathsep}{Path(redact.__file__).parents[1]}")
+    path = f"{here}{os.pathsep}{ROOT}"
+    said = run("+task=dial", "tracking.wait=20", cwd=here, PYTHONPATH=path)
     assert said.code == 0
     assert "no store for [redacted]" in (here / "outputs/mirror.log").read_text()
     assert found(here, [said]) == []
@@ -203,7 +204,9 @@ def test_no_target_but_a_config_class_is_ever_built(here: Path, place: Any, node
 
 @pytest.mark.parametrize("where", ["task", "loop", "budget.prices.plan", "sandbox", "tracking", "loop.ladder"])
 def test_a_hostile_target_on_the_command_line_runs_nothing(here: Path, where: str) -> None:
-    said = call("+task=dial", f"++{where}._target_=os.system", f"++{where}.command='touch {MARK}'", "tracking.enabled=false")
+    said = call(
+        "+task=dial", f"++{where}._target_=os.system", f"++{where}.command='touch {MARK}'", "tracking.enabled=false"
+    )
     assert said.code == 2
     assert f"{where}._target_: `os.system` is not allowed" in said.complaint
     assert not (here / MARK).exists()

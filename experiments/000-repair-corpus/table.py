@@ -14,6 +14,12 @@ import pandas as pd
 
 HERE = Path(__file__).parent
 Z = 1.96
+COLUMNS = (
+    ("candidates", "candidates", 0),
+    ("units, inner", "inner", 2),
+    ("units, outer", "outer", 1),
+    ("seconds", "seconds", 2),
+)
 
 
 def row(folder: Path) -> dict[str, object]:
@@ -24,8 +30,8 @@ def row(folder: Path) -> dict[str, object]:
     spent = state["spent"]
     holdout = (outcome.get("facts") or {}).get("holdout") or {}
     return {
-        "program": state["task_alias"], "design": state["design"], "seed": state["setup"]["seed"], "status": state["status"],
-        "reason": outcome.get("reason"), "fixed": bool(outcome.get("passed")), "holdout": holdout.get("passed"),
+        "program": state["task_alias"], "design": state["design"], "seed": state["setup"]["seed"],
+        "status": state["status"], "reason": outcome.get("reason"), "fixed": bool(outcome.get("passed")), "holdout": holdout.get("passed"),
         "candidates": round(sum(event["cost"].get("inner", 0.0) for event in applied) / 0.005),
         "inner": spent.get("inner", 0.0), "outer": spent.get("outer", 0.0),
         "units": spent.get("inner", 0.0) + spent.get("outer", 0.0), "seconds": state["elapsed"],
@@ -45,26 +51,30 @@ def spread(frame: pd.DataFrame, column: str, digits: int) -> str:
     return f"{middle:.{digits}f} ({by_seed.min():.{digits}f} to {by_seed.max():.{digits}f})"
 
 
+def rows(runs: pd.DataFrame) -> dict[str, str]:
+    """What the table says of one design."""
+    programs = runs.program.nunique()
+    share = runs.groupby("program").fixed.mean().mean()
+    right = runs[runs.fixed].groupby("program").holdout.mean()
+    seeds = runs.groupby("seed").fixed.sum()
+    found = {
+        "runs (programs x seeds)": f"{len(runs)} ({programs} x {runs.seed.nunique()})",
+        "programs fixed, by seed": f"{seeds.median():.0f} of {programs} ({seeds.min()} to {seeds.max()})",
+        "share of runs fixed [95 %]": f"{share:.2f} [{wilson(share, programs)}]",
+        "of the patches, right by hidden tests [95 %]": f"{right.mean():.2f} [{wilson(right.mean(), len(right))}]",
+    }
+    for name, column, digits in COLUMNS:
+        found[f"{name}, all runs"] = spread(runs, column, digits)
+        found[f"{name}, fixed runs"] = spread(runs[runs.fixed], column, digits)
+    return found
+
+
 def table(frame: pd.DataFrame) -> str:
-    lines = ["| | " + " | ".join(sorted(frame.design.unique())) + " |", "|---|" + "---|" * frame.design.nunique()]
-    cells: dict[str, list[str]] = {}
-    for _, runs in sorted(frame.groupby("design"), key=lambda item: str(item[0])):
-        programs = runs.program.nunique()
-        fixed = runs.groupby("program").fixed.mean()
-        right = runs[runs.fixed].groupby("program").holdout.mean()
-        seeds = runs.groupby("seed").fixed.sum()
-        cells.setdefault("runs (programs x seeds)", []).append(f"{len(runs)} ({programs} x {runs.seed.nunique()})")
-        cells.setdefault("programs fixed, by seed", []).append(f"{seeds.median():.0f} of {programs} ({seeds.min()} to {seeds.max()})")
-        cells.setdefault("share of runs fixed [95 %]", []).append(f"{fixed.mean():.2f} [{wilson(fixed.mean(), programs)}]")
-        cells.setdefault("of the patches, right by hidden tests [95 %]", []).append(
-            f"{right.mean():.2f} [{wilson(right.mean(), len(right))}]" if len(right) else "none"
-        )
-        for name, column, digits in (
-            ("candidates", "candidates", 0), ("units, inner", "inner", 2), ("units, outer", "outer", 1), ("seconds", "seconds", 2),
-        ):  # fmt: skip
-            cells.setdefault(f"{name}, all runs", []).append(spread(runs, column, digits))
-            cells.setdefault(f"{name}, fixed runs", []).append(spread(runs[runs.fixed], column, digits))
-    return "\n".join([*lines, *(f"| {name} | " + " | ".join(values) + " |" for name, values in cells.items())])
+    designs = {str(name): rows(runs) for name, runs in frame.groupby("design")}
+    lines = ["| | " + " | ".join(designs) + " |", "|---|" + "---|" * len(designs)]
+    for name in next(iter(designs.values())):
+        lines.append(f"| {name} | " + " | ".join(cells[name] for cells in designs.values()) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -135,8 +135,9 @@ def main() -> None:
     steps = measure("journalled steps, each synced", durable_steps, repeats, "steps/s")
     own = 1000 / statistics.median(steps) - 1000 / statistics.median(bare)
     print(f"{'the kernel own part of a step':58} {own:10.3f} ms")
-    measure(f"{RUNS} runs x {CALLS} calls of {LATENCY * 1000:.0f} ms, sync off, over ideal", lambda f: many_runs(f, False), repeats, "x")
-    measure(f"{RUNS} runs x {CALLS} calls of {LATENCY * 1000:.0f} ms, sync on, over ideal", lambda f: many_runs(f, True), repeats, "x")
+    many = f"{RUNS} runs x {CALLS} calls of {LATENCY * 1000:.0f} ms"
+    measure(f"{many}, sync off, over ideal", lambda f: many_runs(f, False), repeats, "x")
+    measure(f"{many}, sync on, over ideal", lambda f: many_runs(f, True), repeats, "x")
     measure("python -m looper (list)", listing, repeats, "s")
     measure("first step of a run after the start of the process", first_step, repeats, "s")
 

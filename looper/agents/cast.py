@@ -22,7 +22,7 @@ BUILT_IN = ("offline", "policy", "simulated", "human", "recording")
 
 @dataclass
 class Seats:
-    """A `Cast` made from configuration; agents are built when they are first asked, so that nothing heavy loads early."""
+    """A `Cast` made from configuration; agents are built when they are first asked: nothing heavy loads early."""
 
     model: Mapping[str, Any]
     """The setting that fills all roles: `name` and what that kind of filler takes."""
@@ -70,7 +70,8 @@ class Seats:
 
         if "/" not in name:
             near = difflib.get_close_matches(name, BUILT_IN, 1)
-            hint = f"did you mean `{near[0]}`?" if near else "a model is given as provider/name, e.g. openai/gpt-4o-mini."
+            form = "a model is given as provider/name, e.g. openai/gpt-4o-mini."
+            hint = f"did you mean `{near[0]}`?" if near else form
             raise ConfigError(f"model `{name}` is not known: {hint} Others: {', '.join(BUILT_IN)}.")
         where, settings = self._settings(role, Model)
         prompts = {**(getattr(task, "prompts", None) or {}), **(settings.get("prompts") or {})}

@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.dataclasses import dataclass
@@ -91,6 +91,9 @@ class Model:
     """Seconds that a server may make us wait (Retry-After); if it asks for more the run pauses."""
     max_bytes: int = Field(default=4_000_000, ge=1_000)
     """Bytes of one reply that are read; an answer of 100,000 tokens has about 500,000."""
+    kind: ClassVar[str] = "model"
+    metered: ClassVar[bool] = True
+    """Each of its calls is reserved, journalled and settled by the run (SPEC 0.5)."""
 
     def answer(self, question: Question) -> Reply:
         """An answer of the wanted type.

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import time
+from datetime import UTC, datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -158,7 +159,7 @@ class Store:
             [self.experiment], f"tags.mlflow.parentRunId = '{parent}'", max_results=10_000
         )  # fmt: skip
         states = [child.data.tags.get("status", "running") for child in children]
-        now = int(time.time() * 1000)
+        now = int(datetime.now(UTC).timestamp() * 1000)
         counts = {"runs": len(states), **{status: states.count(status) for status in sorted({*states, "completed"})}}
         self.log(parent, [Point(name, float(count), now, 0, 0) for name, count in counts.items()])
         if "running" not in states:

@@ -67,7 +67,8 @@ def _text(value: str, dice: random.Random) -> str:
     at = dice.randrange(len(value))
     return dice.choice(
         [value[:at] + value[at + 1 :], value + value[at], value[::-1],
-         value[:at] + value[at].swapcase() + value[at + 1 :], value[:at] + dice.choice(value) + value[at + 1 :], value + value, ""]
+         value[:at] + value[at].swapcase() + value[at + 1 :], value[:at] + dice.choice(value) + value[at + 1 :],
+         value + value, ""]
     )  # fmt: skip
 
 
