@@ -1,6 +1,7 @@
 """The gate: rules with severities and weights, phases with thresholds, and the score of evidence against them.
 
-The score formula is document 003's: passed weight / active weight; passed = score >= threshold and no failed `fail` rule.
+The score formula is document 003's: passed weight / active weight; passed = score >= threshold and no failed `fail`
+rule.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ class Rule(BaseModel, frozen=True, extra="forbid"):
     id: str
     description: str = ""
     severity: Severity = "fail"
-    weight: float = Field(-1.0, allow_inf_nan=False)
+    weight: float = Field(default=-1.0, allow_inf_nan=False)
     """>= 0; if left out it follows from the severity: fail 2, warn 1, info 0."""
     phase: str = "A"
     check: str = ""

@@ -92,7 +92,8 @@ def launch(
 ) -> Outcome:
     """Run what is configured, or what is left of it if the folder already holds a journal.
 
-    Raises RunLocked, JournalDamaged, ReplayMismatch or ConfigError; every other end is an Outcome, on disk and returned.
+    Raises RunLocked, JournalDamaged, ReplayMismatch or ConfigError; every other end is an Outcome, on disk and
+    returned.
     """
     audience = audience or Audience()
     folder = Folder(path)
@@ -206,7 +207,8 @@ class _Session:
 def summary(outcome: Outcome, state: Mapping[str, Any]) -> str:
     """How the run ended, in a few lines for people; the console says more."""
     holdout = outcome.facts.get("holdout") or {}
-    score = "none" if outcome.score is None else f"{outcome.score:.3f} ({'gate met' if outcome.passed else 'gate not met'})"
+    gate = "gate met" if outcome.passed else "gate not met"
+    score = "none" if outcome.score is None else f"{outcome.score:.3f} ({gate})"
     spent = ", ".join(f"{account} {amount:g}" for account, amount in state["spent"].items()) or "nothing"
     lines = {
         "run": state["run_id"], "task": state["task_alias"], "design": state["design"],

@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from looper.budget import Amounts, Ledger, metered, total
 from looper.criteria import Evaluation
-from looper.errors import BudgetExceeded, Interruption, PhaseError, ReplayMismatch
+from looper.errors import BudgetExceeded, ConfigError, Interruption, PhaseError, ReplayMismatch
 from looper.journal import Event, Journal, fingerprint
 from looper.meter import Meter, recorded
 from looper.types import Agent, Loop, Outcome, Question, Reply, Usage
@@ -230,8 +230,8 @@ class Run:
             return adapter(returns).validate_python(self.stage.journal.payload(record))
         except ValidationError as error:
             raise ReplayMismatch(
-                f"{key}: what the journal holds is no {name} of this version of looper; use the version that wrote it, or "
-                "start a new run."
+                f"{key}: what the journal holds is no {name} of this version of looper; use the version that wrote it, "
+                "or start a new run."
             ) from error
 
     def _replay(self, record: Event) -> None:
@@ -302,7 +302,10 @@ class Run:
 
 @cache
 def _hints(fn: Any) -> Any:
-    return get_type_hints(fn)["return"]
+    hints = get_type_hints(fn)
+    if "return" not in hints:
+        raise ConfigError(f"{fn.__qualname__}: annotate what it returns; the journal decodes its values to that type.")
+    return hints["return"]
 
 
 def returns_of(fn: Callable[..., Any]) -> Any:

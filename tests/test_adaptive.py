@@ -168,7 +168,7 @@ def test_a_null_replan_ends_with_the_best_state() -> None:
     near = type("Own", (type(task), Near), {})(low=4.5, high=5.5, gain=1.0)
     cast = Seating()
     outcome, journal = walked(near, cast=cast)
-    shown = {question.step: question.context["state"].position for question in cast.asked if "state" in question.context}
+    shown = {asked.step: asked.context["state"].position for asked in cast.asked if "state" in asked.context}
     assert (shown["replan"], shown["evaluate"]) == (-4.0, 4.0), "from where it stands, and the best to conclude on"
     assert (outcome.status, outcome.reason) == ("stopped", "no_new_plan")
     assert (outcome.artifact, outcome.score, outcome.passed) == ("4.0", 0.5, False)
@@ -189,6 +189,7 @@ def test_a_run_out_of_time_is_still_concluded(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Ledger, "elapsed", lambda ledger: 99.0 if ledger.spent.get("inner", 0.0) > 0.4 else 0.0)
     outcome, journal = walked(dial(Nudge(lambda *_: 1.0)), budget=money(seconds=10.0))
     assert (outcome.status, outcome.reason) == ("stopped", "time_limit")
+    assert [event.event for event in journal.events[-2:]] == ["step_done", "evaluation_done"]
     assert steps(journal)[-2:] == ["evaluate", "gate"]
     assert outcome.facts["planner_calls"] == 2
 

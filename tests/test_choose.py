@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from looper.tasks.repair.choose import weigh
+from looper.tasks.repair.choose import unread, weigh
 from looper.tasks.repair.inputs import calls, generated, vary
 from looper.tasks.repair.problem import Case, Cases, Command, Script
 from looper.tasks.repair.states import Variant
@@ -23,9 +23,9 @@ def best(plausible: list[Variant], values: list[list[Any]]) -> int:
     return weigh(FAULTY, plausible, values)[0].index
 
 
-def test_without_outputs_the_likelier_and_smaller_patch_is_taken() -> None:
-    assert best([patch(LONG), patch(RIGHT)], []) == 1
-    assert best([patch(RIGHT, 0.1), patch(FIRST, 0.6)], []) == 1
+def test_without_outputs_the_likelier_patch_is_taken() -> None:
+    assert best([patch(LONG, 0.35), patch(RIGHT, 0.4)], []) == 1
+    assert best([patch(RIGHT, 0.1), patch(TOTAL, 0.6)], []) == 1
 
 
 def test_equal_patches_keep_the_order_in_which_they_were_found() -> None:
@@ -44,10 +44,21 @@ def test_errors_that_the_faulty_program_has_too_do_not_count() -> None:
     assert best([patch(TOTAL), patch(RIGHT)], [[error, 1], [error, 2], [3, 2]]) == 0
 
 
-def test_patches_that_agree_on_new_inputs_speak_for_each_other() -> None:
-    plausible = [patch(FIRST), patch(RIGHT), patch(RIGHT), patch(RIGHT), patch(RIGHT)]
-    outputs = [[0, 0], [5, 1], *[[5, 7]] * 4]
-    assert weigh(FAULTY, plausible, outputs)[0].index == 1
+def test_a_patch_that_gives_another_type_than_the_tests_expect_is_put_back() -> None:
+    outputs = [[1, 2, 3], [1, 2, None], [1, 2, 9]]
+    assert weigh(FAULTY, [patch(TOTAL), patch(RIGHT)], outputs, 1)[0].index == 1
+
+
+def test_a_patch_that_changes_less_away_from_the_tests_is_preferred() -> None:
+    outputs = [[0, 2, 3, 4], [1, 5, 6, 7], [1, 2, 3, 5]]
+    assert weigh(FAULTY, [patch(TOTAL), patch(RIGHT)], outputs, 1)[0].index == 1
+
+
+def test_a_patch_that_leaves_a_variable_unread_is_put_back() -> None:
+    one = "def total(values):\n    out = 0\n    for value in values:\n        out += {}\n    return out\n"
+    faulty, right, idle = one.format("-value"), one.format("abs(value)"), one.format("1")
+    assert unread(idle) == 1 + unread(faulty)
+    assert weigh(faulty, [patch(idle), patch(right)], [])[0].index == 1
 
 
 def test_kinds_that_remove_behaviour_are_put_back() -> None:

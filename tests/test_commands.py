@@ -14,12 +14,12 @@ import yaml
 from dial_runs import Killed, Terminal, break_off, play
 
 from looper.commands import COMMANDS, main
+from looper.commands.mirroring import synced_lines, tracking_of
+from looper.commands.request import Request, changed
 from looper.errors import ConfigError, JournalDamaged, RunLocked
 from looper.folder import LOCK, Folder, Outputs
 from looper.journal import Event, read
 from looper.launch import Audience
-from looper.commands.mirroring import synced_lines, tracking_of
-from looper.commands.request import Request, changed
 from looper.types import Outcome
 
 ROOT = Path(__file__).parents[1]

@@ -9,15 +9,15 @@ import pytest
 from dial_runs import Terminal, config, play
 from pydantic import BaseModel, Field
 
-from looper.console.blocks import Block, step_line
 from looper.console import Console, announcement, asking, table, who
-from looper.errors import Paused
-from looper.folder import Folder
+from looper.console.blocks import Block, step_line
 from looper.console.gauge import Gauge
-from looper.journal import Event
-from looper.launch import Audience, build
 from looper.console.screen import Screen, brief, plain
 from looper.console.summary import Story, final_summary
+from looper.errors import Paused
+from looper.folder import Folder
+from looper.journal import Event
+from looper.launch import Audience, build
 from looper.types import Call, Question
 
 HOSTILE = [

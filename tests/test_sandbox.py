@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from looper.checks.sandbox import probe as sandbox_probe
 from looper.checks.sandbox import Capability, Level, Limits, Sandbox, collect, text_of
+from looper.checks.sandbox import probe as sandbox_probe
 from looper.checks.sandbox.bubblewrap import data_folders
 from looper.checks.sandbox.folder import write_inside
 from looper.checks.sandbox.seccomp import seccomp_program

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ pytestmark = [
 KEY = "canary-key-4f1d9c27ab"
 OTHER = "canary-other-77aa01be55"
 PASSWORD = "canary-word-900c"
+MARK = "it-ran"
 CANARIES = (KEY, OTHER, PASSWORD)
 TASK = """
 import os
@@ -52,6 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("LOOPER_TEST_PASSWORD", OTHER)
     monkeypatch.setenv("LOOPER_ALLOW", "careless_task")
     (tmp_path / "careless_task.py").write_text(TASK)
+    (tmp_path / "acting.py").write_text(f"open('{MARK}', 'w').close()\n")
     (tmp_path / "conf/task").mkdir(parents=True)
     (tmp_path / "conf/task/careless.yaml").write_text("# Mine.\n_target_: careless_task.Careless\n")
     redact.rescan()
@@ -152,7 +155,6 @@ def test_the_mirrors_log_of_a_real_command_holds_no_secret(here: Path) -> None:
 
 # Nothing runs (P16)
 
-MARK = "it-ran"
 HOSTILE: list[dict[str, Any]] = [
     {"_target_": "os.system", "command": f"touch {MARK}"},
     {"_target_": "builtins.open", "file": MARK, "mode": "w"},
@@ -168,6 +170,7 @@ HOSTILE: list[dict[str, Any]] = [
     {"_target_": "hydra.utils.call", "config": {"_target_": "os.system", "command": f"touch {MARK}"}},
     {"_target_": "hydra.utils.instantiate", "config": {"_target_": "os.system", "command": f"touch {MARK}"}},
     {"_target_": "pandas.read_pickle", "filepath_or_buffer": MARK},
+    {"_target_": "acting.Thing"},  # its import alone would leave the mark
     {"_target_": "careless_task_and_more.Thing"},
     {"_target_": "looperx.Thing"},
     {"_target_": "looper.__main__.main", "argv": ["clean", "--all", "--yes"]},
@@ -200,6 +203,7 @@ def test_no_target_but_a_config_class_is_ever_built(here: Path, place: Any, node
     with pytest.raises(ConfigError, match="_target_"):
         instantiate(place(node), "task")
     assert not (here / MARK).exists()
+    assert "acting" not in sys.modules
 
 
 @pytest.mark.parametrize("where", ["task", "loop", "budget.prices.plan", "sandbox", "tracking", "loop.ladder"])

@@ -18,8 +18,8 @@ import looper
 from looper import tracking
 from looper.errors import ConfigError, JournalDamaged
 from looper.journal import Event, read
-from looper.tracking.record import Record, Tail, parameters
 from looper.tracking import Mirror, Tracking
+from looper.tracking.record import Record, Tail, parameters
 
 
 @pytest.fixture(scope="module")

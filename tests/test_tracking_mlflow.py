@@ -14,15 +14,15 @@ import pytest
 from tracking_runs import Book, cut, play, record_of, run
 
 from looper import tracking
-from looper.tracking import shadow as mirror_shadow
-from looper.tracking import store as mirror_store
 from looper.errors import ConfigError, LooperError
 from looper.journal import read
+from looper.redact import rescan
+from looper.tracking import Tracking
+from looper.tracking import shadow as mirror_shadow
+from looper.tracking import store as mirror_store
 from looper.tracking.mirror import Session
 from looper.tracking.shadow import Synced, sync
 from looper.tracking.store import Place, Store, locked
-from looper.redact import rescan
-from looper.tracking import Tracking
 
 pytestmark = [
     # How MLflow uses its dependencies is not ours to warn about.

@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import Sequence
 
-from looper.errors import ConfigError
-from looper.folder import Folder, Outputs
 from looper.commands.mirroring import show_ui, sync_runs
 from looper.commands.request import Command, Request, parse
 from looper.commands.resuming import CHANGEABLE, resume
 from looper.commands.shelf import history_json, history_lines, list_lines, mend, pick, row, shelf, status_lines
+from looper.errors import ConfigError
+from looper.folder import Folder, Outputs
 
 
 def main(name: str, argv: Sequence[str]) -> int:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from looper.commands.request import Request, changed
+from looper.commands.shelf import pick
+from looper.console.screen import brief
 from looper.errors import ConfigError
 from looper.folder import Folder
-from looper.commands.request import Request, changed
-from looper.console.screen import brief
-from looper.commands.shelf import pick
 
 
 def sync_runs(request: Request) -> int:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from looper.console.screen import Screen
 from looper.errors import ConfigError
 from looper.folder import Outputs
 from looper.redact import looks_like_secret
-from looper.console.screen import Screen
 
 
 @dataclass

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from looper.errors import ConfigError, Interruption, RunLocked
-from looper.folder import Folder, Outputs
 from looper.commands.request import Request, changed
 from looper.commands.shelf import pick, resumable
+from looper.errors import ConfigError, Interruption, RunLocked
+from looper.folder import Folder, Outputs
 from looper.types import EXIT_CODES, TERMINAL
 
 CHANGEABLE = ("budget", "model", "agents", "tracking", "sandbox", "confirm")
@@ -35,8 +35,8 @@ def resume(request: Request) -> int:
 def _play(request: Request, folder: Folder, given: Mapping[str, str], answers: Mapping[str, str]) -> int:
     import yaml
 
-    from looper.console import Console
     from looper.commands.ending import allowed, settings_of
+    from looper.console import Console
     from looper.journal import write_whole
     from looper.launch import build, launch
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from looper.console.blocks import cell, columns, score
+from looper.console.screen import brief, plain
+from looper.console.summary import Story, advice, glance, iterations, phase, units
 from looper.errors import ConfigError, JournalDamaged
 from looper.folder import LOCK, Folder, Outputs
 from looper.journal import Event, Journal, load_payload, read
-from looper.console.screen import brief, plain
-from looper.console.summary import Story, advice, glance, iterations, phase, units
 
 
 def pick(outputs: Outputs, name: str | None) -> Folder:

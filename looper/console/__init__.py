@@ -15,13 +15,13 @@ from pydantic_core import to_jsonable_python
 
 from looper.agents.human import example, from_file, understand
 from looper.console.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
-from looper.errors import ConfigError, Paused
-from looper.folder import Folder
 from looper.console.gauge import Gauge
-from looper.journal import Event
-from looper.launch import Audience, Parts
 from looper.console.screen import Screen, brief
 from looper.console.summary import Story, card, final_summary
+from looper.errors import ConfigError, Paused
+from looper.folder import Folder
+from looper.journal import Event
+from looper.launch import Audience, Parts
 from looper.types import Outcome, Question
 
 SHOWN = 60

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from looper.journal import Event, load_payload
 from looper.console.screen import brief
+from looper.journal import Event, load_payload
 from looper.types import TERMINAL, Usage
 
 ARTIFACTS = ("artifact_created", "refinement_done")

@@ -4,9 +4,9 @@ import time
 from typing import Any
 
 from looper.console.blocks import alias_of, amount, score
+from looper.console.screen import brief
 from looper.journal import Event
 from looper.launch import Parts
-from looper.console.screen import brief
 
 
 class Gauge:

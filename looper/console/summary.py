@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from looper.console.blocks import LABELS, amount, filler, names_of, score
 from looper.budget import Budget
+from looper.console.blocks import LABELS, amount, filler, names_of, score
+from looper.console.screen import brief, plain
 from looper.errors import ConfigError
 from looper.folder import LOCK, STOP, Folder
 from looper.journal import Event, load_payload, read
-from looper.console.screen import brief, plain
 from looper.state import fold, fresh
 from looper.types import TERMINAL
 

@@ -211,4 +211,6 @@ class Dial:
             return Decision(action=Turn(by=dice.uniform(-3, 3), why="at random"))
         if isinstance(value, Move) and dice.random() > skill:
             return Move(by=dice.uniform(-3, 3), why="at random")
+        if value is None:
+            raise ConfigError(f"a dial has nobody who answers `{question.step}`.")
         return value

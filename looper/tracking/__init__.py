@@ -1,7 +1,7 @@
 """Tracking: MLflow as a mirror of every run's journal, never in the path of a run (SPEC 6.1, SAFETY P17).
 
-The process of a run never imports MLflow: one mirror process per command (`looper.tracking.mirror`) reads the journals and logs
-them. A run is the same with MLflow absent, slow, locked or broken, and ends at most `wait` seconds later.
+The process of a run never imports MLflow: one mirror process per command (`looper.tracking.mirror`) reads the journals
+and logs them. A run is the same with MLflow absent, slow, locked or broken, and ends at most `wait` seconds later.
 """
 
 import contextlib

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from looper.errors import LooperError
+from looper.redact import redact
 from looper.tracking.shadow import LOCK, Shadow, brief
 from looper.tracking.store import Place, Store
-from looper.redact import redact
 
 POLL = 0.5
 """Seconds between two looks at the journals."""

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from looper.folder import Folder
+from looper.redact import redact
 from looper.tracking.record import Record, Tail, artifacts, parameters
 from looper.tracking.store import Place, Store, digest, locked
-from looper.redact import redact
 
 SETTLED = 2.0
 """Seconds after the last event after which a run's files are taken to be written."""

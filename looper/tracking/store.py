@@ -4,10 +4,10 @@ import fcntl
 import hashlib
 import os
 import time
-from datetime import UTC, datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 

@@ -1,10 +1,10 @@
 """Which of several plausible patches to hand over: passing the visible tests is not yet being right.
 
 What speaks for a patch is measured: how likely its kind of edit is and how early it came, whether it leaves a variable
-that nothing reads any more, and what it does on inputs that no test has: errors and types of results that were not there
-before, and how far it moves from the faulty program, which is right on most inputs. The weights were fitted (conditional
-logit) on few-test versions of looper's own programs and half of a benchmark, and rounded; agreement with other
-plausible patches was tried as well and says nothing.
+that nothing reads any more, and what it does on inputs that no test has: errors and types of results that were not
+there before, and how far it moves from the faulty program, which is right on most inputs. The weights were fitted
+(conditional logit) on few-test versions of looper's own programs and on half of a public benchmark, then rounded;
+agreement with other plausible patches was tried as well and says nothing.
 """
 
 import ast
@@ -26,7 +26,7 @@ PRONE = ("condition.constant", "statement.delete", "return.")
 ERROR = "!error"
 """Key of an output that stands for an error (Examiner.values)."""
 WEIGHTS = {
-    "prior": 1.9, "order": -0.25, "size": -0.02, "prone": -1.3, "unread": -2.5, "errors": -3.0, "types": -8.0,
+    "prior": 1.9, "order": -0.4, "size": -0.02, "prone": -1.3, "unread": -2.5, "errors": -3.0, "types": -8.0,
     "changed": -1.2,
 }  # fmt: skip
 

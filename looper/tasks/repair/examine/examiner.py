@@ -15,10 +15,10 @@ from looper.tasks.repair.examine.crew import Answer, Crew, Gang
 from looper.tasks.repair.examine.folder import module_name, pytest_arguments, wanted
 from looper.tasks.repair.examine.isolated import Evidence, Isolated, cases_calls, in_process, server_spec
 from looper.tasks.repair.examine.offer import Offer, identifiers, offered
-from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 from looper.tasks.repair.examine.proxies import NOT_PLAIN
 from looper.tasks.repair.examine.setting import setting
 from looper.tasks.repair.examine.verdicts import SPARED, cases_report, heavy, limits, plain_values, steps, told_report
+from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 
 FIRST_STEPS = 4_000_000
 """Steps of a test before it is known how many it needs: a tenth of a second of loops."""

@@ -11,8 +11,8 @@ from looper.tasks.repair.examine.channel import STARTING, Channel, Late, WorkerL
 from looper.tasks.repair.examine.codec import encode
 from looper.tasks.repair.examine.crew import Answer, Crew, finished
 from looper.tasks.repair.examine.offer import Offer
-from looper.tasks.repair.problem import Cases
 from looper.tasks.repair.examine.verdicts import numbers
+from looper.tasks.repair.problem import Cases
 
 Evidence = Literal["separate processes", "in process"]
 """How a verdict about model-written code came about; only the first cannot be forged by that code."""

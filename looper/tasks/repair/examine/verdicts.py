@@ -47,7 +47,7 @@ def steps(answer: Answer) -> int:
 
 
 def limits(answer: Answer, count: int, default: int, factor: int) -> list[int]:
-    """Steps allowed each test: a multiple of what it took on the original; the default where it did not come to an end."""
+    """Steps allowed each test: a multiple of what it took on the original; the default where it did not end."""
     done = {m["i"]: m["s"] for m in answer.messages if type(m.get("i")) is int and type(m.get("s")) is int and "v" in m}
     return [max(default, factor * done.get(number, 0)) for number in range(count)]
 

@@ -118,7 +118,7 @@ def _counterparts(scene: Scene, part: ast.expr) -> Iterator[tuple[str, float]]:
     for call in (n for n in ast.walk(part) if isinstance(n, ast.Call) and n in scene.parent):
         if getattr(call.func, "id", "") == "sorted" and len(call.args) == 1 and not call.keywords:
             left, right = scene.span(call)
-            yield f"{source[start:right - 1]}, reverse=True{source[right - 1:end]}", 0.3
+            yield f"{source[start : right - 1]}, reverse=True{source[right - 1 : end]}", 0.3
             yield f"{source[start:left]}{scene.text(call.args[0])}[::-1]{source[right:end]}", 0.1
     names = scene.vocabulary.names(part)
     for used in [n for n in ast.walk(part) if isinstance(n, ast.Name) and n.id in names and n in scene.parent][:3]:
