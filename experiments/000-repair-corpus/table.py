@@ -31,7 +31,8 @@ def row(folder: Path) -> dict[str, object]:
     holdout = (outcome.get("facts") or {}).get("holdout") or {}
     return {
         "program": state["task_alias"], "design": state["design"], "seed": state["setup"]["seed"],
-        "status": state["status"], "reason": outcome.get("reason"), "fixed": bool(outcome.get("passed")), "holdout": holdout.get("passed"),
+        "status": state["status"], "reason": outcome.get("reason"),
+        "fixed": bool(outcome.get("passed")), "holdout": holdout.get("passed"),
         "candidates": round(sum(event["cost"].get("inner", 0.0) for event in applied) / 0.005),
         "inner": spent.get("inner", 0.0), "outer": spent.get("outer", 0.0),
         "units": spent.get("inner", 0.0) + spent.get("outer", 0.0), "seconds": state["elapsed"],

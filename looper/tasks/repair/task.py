@@ -27,7 +27,14 @@ from looper.tasks.repair.localise import suspicion
 from looper.tasks.repair.probes import ChoiceProbe, DistanceProbe, TestsProbe
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 from looper.tasks.repair.search import (
-    CLIMBS, FIRST_SHARE, Climb, FixedOrder, Memory, digest, left, one_edit,
+    CLIMBS,
+    FIRST_SHARE,
+    Climb,
+    FixedOrder,
+    Memory,
+    digest,
+    left,
+    one_edit,
 )  # fmt: skip
 from looper.tasks.repair.states import Batch, Choice, Decision, Move, Plan, Program, Replan, Variant, errors, judged
 from looper.types import STRICT, Question, Signal
