@@ -22,6 +22,8 @@ from looper.journal import Event, Journal, fingerprint
 from looper.meter import Meter, recorded
 from looper.types import Agent, Loop, Outcome, Question, Reply, Usage
 
+KEPT_PROMPT = 16_000
+"""Bytes of prompt, each counted as a token, for which a closing model call is kept from the start."""
 T = TypeVar("T")
 Answer = TypeVar("Answer", bound=BaseModel)
 
@@ -171,9 +173,21 @@ class Run:
 
         return self._step("affords", bool, names, lambda _key: (Reply(value=decide()), {}), lazy=True)
 
-    def keep(self, name: str, usage: Usage | None = None) -> None:
-        """Set aside what this step will cost, because it closes the run (SPEC 0.5)."""
-        self.ledger.keep(name, total((self.ledger.budget.price(name), metered(usage or Usage()))))
+    def keep(self, name: str, role: str = "") -> None:
+        """Set aside what this step will cost, because it closes the run (SPEC 0.5).
+
+        With a `role` that a model fills, the worst case of one call is kept too, for a prompt of KEPT_PROMPT bytes.
+        """
+        agent = self.stage.cast.agent(role, name, self.task) if role else None
+        worst: Usage | None = None
+        if self._metered_and_capped(agent):
+            bound: Any = agent
+            worst = bound.worst_case([{"role": "user", "content": " " * KEPT_PROMPT}]).model_copy(update={"calls": 1})
+        self.ledger.keep(name, total((self.ledger.budget.price(name), metered(worst or Usage()))))
+
+    def _metered_and_capped(self, agent: Any) -> bool:
+        """Whether a call of this agent weighs on a cap; only then is its price asked for."""
+        return bool(getattr(agent, "metered", False) and {"usd", "tokens", "calls"} & self.ledger.caps.keys())
 
     def note(self, event: str, /, **payload: Any) -> dict[str, Any]:
         """Record that something happened, once, whatever is resumed; returns what is on record."""

@@ -95,13 +95,22 @@ def test_climbing_edits_what_came_nearest_and_makes_no_program_of_one_edit() -> 
 
 
 def test_climbing_takes_turns_and_stops_at_a_bound() -> None:
-    near, other = variant(NEARER, 0.5), variant(SOURCE.replace("total = 0", "total = 1"), 0.5)
+    near, other = variant(NEARER, 0.5), variant(SOURCE.replace("total = 0", "total = 1"), 0.45)
     turn = Climb(SOURCE).decide(state(frontier=[near, other], cursors={digest(NEARER): 4 * BATCH}), [], Memory(), 0.0)
     assert turn is not None
     assert turn.base == other.source
     spent = {digest(v.source): PER_VARIANT for v in (near, other)}
     assert Climb(SOURCE).decide(state(frontier=[near, other], cursors=spent), [], Memory(), 0.0) is None
     assert Climb(SOURCE).decide(state(), [], Memory(), 0.0) is None
+
+
+def test_climbing_leaves_a_variant_that_does_the_same_as_a_better_one_for_later() -> None:
+    near, twin = variant(NEARER, 0.5), variant(NEARER.replace(">", "> 0 +"), 0.5)
+    other = variant(SOURCE.replace("total = 0", "total = 1"), 0.45)
+    tried = {digest(NEARER): 2 * BATCH}
+    turn = Climb(SOURCE).decide(state(frontier=[near, twin, other], cursors=tried), [], Memory(), 0.0)
+    assert turn is not None
+    assert turn.base == other.source
 
 
 def test_policies_answer_to_different_failures() -> None:

@@ -121,7 +121,7 @@ class Adaptive:
     events: ClassVar[dict[str, str]] = {"plan": "plan_created", "replan": "plan_created", "gate": "evaluation_done"}
 
     def run(self, task: Task, run: Run) -> Outcome:
-        run.keep("evaluate")
+        run.keep("evaluate", "planner")
         course = Course()
         try:
             return self.follow(task, run, course)

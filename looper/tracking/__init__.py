@@ -196,7 +196,7 @@ class Mirror:
             return f"MLflow: {failed or 'the mirror has ended before its time, see mirror.log'}; {SYNC}"
         if failed:
             return f"MLflow: {failed}; it is tried again in the background for a minute; {SYNC}"
-        return f"MLflow is being written in the background; if that is stopped, {SYNC}"
+        return f"MLflow: still busy in the background; if it is stopped, {SYNC}"
 
 
 def sync(outputs: Path, tracking: Tracking, folders: Sequence[Path]) -> "Synced":

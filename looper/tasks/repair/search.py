@@ -25,7 +25,7 @@ DEEPER = 4.0
 """Turns that a variant waits for each edit beyond its first: few faults need three."""
 TWIN = 3.0
 """Turns that a variant waits for each better one with the same results: most likely the same program in other words."""
-CLIMBS = 2
+CLIMBS = 1
 """Candidates of a further edit for each one of the fixed order, once some edit passes more tests."""
 PER_VARIANT = 400
 """Candidates tried around one promising variant at most."""
@@ -173,7 +173,7 @@ class Climb(_Search):
 
     @staticmethod
     def lag(state: Program, index: int) -> float:
-        """Turns that a variant waits for better ones: by its place, its likes, the tests it is behind, and its edits."""
+        """Turns that a variant waits for better ones: by its place, its like, the tests it is behind, its edits."""
         variant = state.frontier[index]
         twins = sum(alike(variant, other) for other in state.frontier[:index])
         nearest = max(v.share for v in state.frontier if len(v.path) == len(variant.path))

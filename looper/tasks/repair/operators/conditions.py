@@ -146,6 +146,7 @@ def atoms(scene: Scene, node: ast.AST) -> list[tuple[str, float]]:
     names = list(words.names(node).items())[:9]
     found = [*_program_conditions(scene, node), *_unary(names), *_pairs(names), *_places(scene, node)]
     found += [*_predicates(scene, node, names), *((f"{name} < 0", 0.45) for name in words.lowered(node))]
+    found += [(form.format(name), 0.5) for name in words.divisors(node) for form in ("not {0}", "{0} == 0", "{0} != 0")]
     best: dict[str, float] = {}
     for text, prior in found:
         best[text] = max(prior, best.get(text, 0.0))

@@ -67,6 +67,18 @@ def item(scene: Scene, node: ast.Subscript) -> Iterator[Draft | None]:
             yield scene.swap("index.item", node.slice, f"{scene.operand(node.slice, 11)} % len({base})", 0.12)
 
 
+def pair(scene: Scene, node: ast.Subscript) -> Iterator[Draft | None]:
+    """`x[i, j]` becomes `x[j, i]`; another item of the function is assigned to."""
+    if isinstance(node.slice, ast.Tuple) and len(node.slice.elts) == 2:
+        first, second = map(scene.text, node.slice.elts)
+        start, end = scene.span(node.slice.elts[0])[0], scene.span(node.slice.elts[1])[1]
+        yield Draft("index.swap", start, end, f"{second}, {first}", 0.35, node.lineno, scene.unit(node))
+    if isinstance(node.ctx, ast.Store):
+        for text, other in scene.vocabulary.expressions(node)[:16]:
+            if isinstance(other, ast.Subscript) and scene.vocabulary.usable(node, other):
+                yield scene.swap("index.item", node, text, 0.2)
+
+
 def bounds(scene: Scene, node: ast.Slice) -> Iterator[Draft | None]:
     lower, upper, step = (scene.text(p) if p else "" for p in (node.lower, node.upper, node.step))
     tail = f":{step}" if step else ""
@@ -167,6 +179,7 @@ def getter(scene: Scene, node: ast.Call) -> Iterator[Draft | None]:
 OPERATORS = (
     (ast.expr, cut),
     (ast.Subscript, item),
+    (ast.Subscript, pair),
     (ast.Slice, bounds),
     (ast.Call, reach),
     ((ast.For, ast.comprehension), iterable),

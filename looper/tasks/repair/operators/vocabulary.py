@@ -236,6 +236,12 @@ class Vocabulary:
         visible = self.names(node)
         return [n.target.id for n in changes if isinstance(n.target, ast.Name) and n.target.id in visible]
 
+    def divisors(self, node: ast.AST) -> list[str]:
+        """Names by which the function divides."""
+        divided = [n.right for n in own(self.function(node)) if isinstance(n, ast.BinOp)
+                   and isinstance(n.op, ast.Div | ast.FloorDiv | ast.Mod)]  # fmt: skip
+        return list(dict.fromkeys(n.id for n in divided if isinstance(n, ast.Name) and n.id in self.names(node)))
+
     def initial(self, node: ast.AST) -> dict[str, str]:
         """The constant or empty display that a local name is given first in its function."""
         found: dict[str, str] = {}
