@@ -150,7 +150,7 @@ def test_values_come_back_plain_with_errors_marked(cases):
 
 def test_the_step_limit_follows_the_original(cases):
     assert cases.original.share == 0.5
-    assert cases.step_limit == 20_000
+    assert cases.step_limit == 50_000
 
 
 def test_closing_from_outside_ends_what_is_under_way():

@@ -39,6 +39,9 @@ from looper.tasks.repair.search import (
 from looper.tasks.repair.states import Batch, Choice, Decision, Move, Plan, Program, Replan, Variant, errors, judged
 from looper.types import STRICT, Question, Signal
 
+PATIENCE, PATIENT_STEPS = 4, 4_000_000
+"""How much longer the hidden tests may take than the visible ones, and steps for each of them."""
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Repair:
@@ -92,10 +95,12 @@ class Repair:
     def examiner(self) -> Examiner:
         return self._examiner(self.problem, self.problem.tests)
 
-    def _examiner(self, problem: Problem, tests: Tests) -> Examiner:
+    def _examiner(self, problem: Problem, tests: Tests, *, patient: bool = False) -> Examiner:
+        """`patient`: the limits are loose, because this one verdict must not hang on the faulty program's pace."""
         return Examiner(
-            problem, self.box, tests=tests, jobs=self.jobs, seconds=self.seconds, step_limit=self.step_limit,
-            memory_mb=self.memory_mb, python=self.python,
+            problem, self.box, tests=tests, jobs=self.jobs, memory_mb=self.memory_mb, python=self.python,
+            seconds=self.seconds * (PATIENCE if patient else 1),
+            step_limit=self.step_limit or (PATIENT_STEPS if patient else 0),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -256,7 +261,7 @@ class Repair:
 
     def _hidden(self, artifact: str, tests: Tests) -> Report:
         """Boxed where that is possible; else only what is no more to be feared than the user's own program."""
-        with self._examiner(self.problem, tests) as examiner:
+        with self._examiner(self.problem, tests, patient=True) as examiner:
             try:
                 return examiner.examine_untrusted(artifact)
             except SandboxUnavailable as error:

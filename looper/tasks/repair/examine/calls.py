@@ -14,6 +14,9 @@ from .instrument import Meter, TimeExceeded
 from .loading import placed
 from .script_checks import describe
 
+ENDLESS, CURT = 2, 5_000
+"""After so many tests that ran out of steps, a candidate gets so few for each that is left."""
+
 
 def find(program: ModuleType | None, name: str) -> Any:
     """A function of the program by its (dotted) name."""
@@ -55,13 +58,17 @@ class CasesRun:
     def run(self, program: Any, request: dict[str, Any], meter: Meter, emit: Callable[..., None]) -> None:
         function = find(program.load(), self.function)
         base = set(meter.lines)
+        endless = 0
         for number, arguments in enumerate(self.calls):
             if number in request.get("skip", ()):
                 emit(i=number, e="not run: a lighter test failed", s=0)
                 continue
             meter.lines.clear()
             meter.limit = request["limits"][number] if request.get("limits") else meter.limit
+            if endless >= ENDLESS:
+                meter.limit = min(meter.limit, CURT)
             said = outcome(lambda given=arguments: function(*given), meter)
+            endless += meter.left < 0
             emit(i=number, l=sorted(base | meter.lines), **said)
 
 

@@ -24,7 +24,7 @@ FIRST_STEPS = 4_000_000
 """Steps of a test before it is known how many it needs: a tenth of a second of loops."""
 DEFAULT_STEPS = 100_000
 """Steps allowed a test that did not come to an end on the original."""
-LEAST_STEPS = 20_000
+LEAST_STEPS = 50_000
 STEP_FACTOR = 20
 """A candidate may take this many times the steps of the original's most costly passing test."""
 
@@ -33,7 +33,7 @@ class Examiner:
     """Workers for one problem and one set of tests; a context manager.
 
     `jobs`: workers side by side, 0 = one per core. `seconds`: wall clock per candidate. `step_limit`: loop iterations
-    and calls per test; 0 = 20 times what the original's passing tests take, at least 20,000. `memory_mb`: MiB per
+    and calls per test; 0 = 20 times what the original's passing tests take, at least 50,000. `memory_mb`: MiB per
     candidate. `python`: interpreter for the user's own test command, if not looper's.
 
     Raises ConfigError for a folder that cannot be used and NoWorker (at the first use) when tests cannot be prepared.
@@ -86,7 +86,7 @@ class Examiner:
             told = [] if isinstance(self.tests, Cases) else [r.id for r in told_report([], answer).results]
             self._known = told or self.crew.ids
             if isinstance(self.tests, Cases) and not self.step_limit:
-                self._limits = limits(answer, len(self.tests.cases), DEFAULT_STEPS, STEP_FACTOR)
+                self._limits = limits(answer, len(self.tests.cases), LEAST_STEPS, DEFAULT_STEPS, STEP_FACTOR)
             if not self.step_limit:
                 most = steps(answer)
                 self.step_limit = max(LEAST_STEPS, STEP_FACTOR * most) if most else DEFAULT_STEPS

@@ -46,10 +46,10 @@ def steps(answer: Answer) -> int:
     return max([n for n in done if type(n) is int], default=0)
 
 
-def limits(answer: Answer, count: int, default: int, factor: int) -> list[int]:
-    """Steps allowed each test: a multiple of what it took on the original; the default where it did not end."""
+def limits(answer: Answer, count: int, least: int, unknown: int, factor: int) -> list[int]:
+    """Steps allowed each test: a multiple of what it took on the original, `unknown` where it did not end."""
     done = {m["i"]: m["s"] for m in answer.messages if type(m.get("i")) is int and type(m.get("s")) is int and "v" in m}
-    return [max(default, factor * done.get(number, 0)) for number in range(count)]
+    return [max(least, factor * done[number]) if number in done else unknown for number in range(count)]
 
 
 def heavy(answer: Answer) -> list[int]:
