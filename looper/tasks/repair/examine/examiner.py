@@ -20,7 +20,7 @@ from looper.tasks.repair.examine.setting import setting
 from looper.tasks.repair.examine.verdicts import SPARED, cases_report, heavy, limits, plain_values, steps, told_report
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 
-FIRST_STEPS = 4_000_000
+FIRST_STEPS = 20_000_000
 """Steps of a test before it is known how many it needs: a tenth of a second of loops."""
 DEFAULT_STEPS = 100_000
 """Steps allowed a test that did not come to an end on the original."""
