@@ -65,7 +65,7 @@ class CasesRun:
                 continue
             meter.lines.clear()
             meter.limit = request["limits"][number] if request.get("limits") else meter.limit
-            if endless >= ENDLESS:
+            if endless >= request.get("endless", ENDLESS):
                 meter.limit = min(meter.limit, CURT)
             said = outcome(lambda given=arguments: function(*given), meter)
             endless += meter.left < 0

@@ -20,8 +20,8 @@ from looper.tasks.repair.examine.setting import setting
 from looper.tasks.repair.examine.verdicts import SPARED, cases_report, heavy, limits, plain_values, steps, told_report
 from looper.tasks.repair.problem import Cases, Command, Problem, Report, Script, Tests
 
-FIRST_STEPS = 20_000_000
-"""Steps of a test before it is known how many it needs: a tenth of a second of loops."""
+FIRST_STEPS = 10_000_000
+"""Steps of a test before it is known how many it needs; a few seconds of loops, which one endless test may cost."""
 DEFAULT_STEPS = 100_000
 """Steps allowed a test that did not come to an end on the original."""
 LEAST_STEPS = 50_000
@@ -82,7 +82,8 @@ class Examiner:
     def original(self) -> Report:
         """The report on the problem's own source; the first use runs it and learns the tests and their steps."""
         if self._original is None:
-            answer = self.crew.ask({"source": self.problem.source, "steps": self.step_limit or FIRST_STEPS})
+            limit = min(self.step_limit, DEFAULT_STEPS) if self.step_limit else FIRST_STEPS
+            answer = self.crew.ask({"source": self.problem.source, "steps": limit, "endless": 1})
             told = [] if isinstance(self.tests, Cases) else [r.id for r in told_report([], answer).results]
             self._known = told or self.crew.ids
             if isinstance(self.tests, Cases) and not self.step_limit:
@@ -126,6 +127,8 @@ class Examiner:
         Raises SandboxUnavailable where nothing protects files and network from it.
         """
         self.sandbox.require(untrusted=True)
+        if isinstance(self.tests, Cases) and self.step_limit:
+            return self._apart(source)  # nothing has to be learnt of the original
         _ = self.original
         if self.evidence == "separate processes":
             return self._apart(source)
@@ -164,7 +167,6 @@ class Examiner:
         return told_report(self._known, answer)
 
     def _apart(self, source: str) -> Report:
-        _ = self.original
         if isinstance(self.tests, Cases):
             answer = self._isolated().cases(source, self.tests.function, cases_calls(self.tests))
             return cases_report(self.tests, answer)
