@@ -91,3 +91,12 @@ def test_a_variation_has_the_type_of_the_value() -> None:
     for value in (3, 2.5, "word", "", [1, [2]], (1, 2), {"a": 1}, True, None):
         for seed in range(20):
             assert type(vary(value, random.Random(seed))) is type(value)
+
+
+def test_of_two_patches_that_differ_by_an_idle_operation_the_readable_one_is_handed_over() -> None:
+    original = "def f(x):\n    return len(x) + 1\n"
+    idle = Variant(source="def f(x):\n    return len(x) + 0\n", share=1, distance=0, prior=0.9)
+    other = Variant(source="def f(x):\n    return max(x)\n", share=1, distance=0, prior=0.5)
+    plain = Variant(source="def f(x):\n    return len(x)\n", share=1, distance=0, prior=0.1)
+    assert [w.index for w in weigh(original, [idle, other, plain], [])] == [2, 0, 1]
+    assert weigh(original, [idle, other], [])[0].index == 0
