@@ -19,7 +19,8 @@ from looper.errors import Aborted, ConfigError, Interruption, Paused
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
 from looper.redact import redact
-from looper.run import Run, Stage, execute
+from looper.run import Run, execute
+from looper.stage import Stage
 from looper.state import fold
 from looper.types import TERMINAL, Loop, Outcome, Question
 

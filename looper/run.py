@@ -6,62 +6,26 @@ running again.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from looper.budget import Amounts, Ledger, metered, total
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, ConfigError, Interruption, PhaseError, ReplayMismatch
-from looper.journal import Event, Journal, fingerprint
+from looper.journal import Event, fingerprint
 from looper.meter import Meter, recorded
+from looper.stage import Best, Stage
 from looper.types import Agent, Loop, Outcome, Question, Reply, Usage
 
 KEPT_PROMPT = 16_000
 """Bytes of prompt, each counted as a token, for which a closing model call is kept from the start."""
 T = TypeVar("T")
 Answer = TypeVar("Answer", bound=BaseModel)
-
-
-class Cast(Protocol):
-    """Who fills which role."""
-
-    def agent(self, role: str, step: str, task: Any) -> Agent:
-        """Whoever answers this kind of question; raises ConfigError if nobody can."""
-        ...
-
-
-@dataclass
-class Best:
-    """The best state that was evaluated so far (SPEC 0.3)."""
-
-    artifact: str
-    evaluation: Evaluation
-
-
-@dataclass
-class Stage:
-    """What all parts of one run share."""
-
-    task: Any
-    cast: Cast
-    journal: Journal
-    ledger: Ledger
-    seed: int = 0
-    check: Callable[[], None] = lambda: None
-    """Raises StopRequested, Paused or Aborted if a person wants the run to end; asked before every live step."""
-    events: Mapping[str, str] = field(default_factory=dict)
-    """Event name by step name, where the design has one of document 003's names for it."""
-    brief: dict[str, Any] = field(default_factory=dict)
-    """What the task's first look found and every role may see."""
-    best: Best | None = None
-    iteration: int = 0
-    phase: str = ""
 
 
 @cache

@@ -21,7 +21,8 @@ from looper.agents.policy import Policy
 from looper.budget import Budget, Ledger, Price
 from looper.errors import Interruption
 from looper.journal import Event, Journal
-from looper.run import Run, Stage, execute
+from looper.run import Run, execute
+from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.trial import Findings, Nonconforming, Trial, plain
 from looper.types import TERMINAL, Agent, Call, Loop, Outcome, Question, Reply, Usage

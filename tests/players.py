@@ -19,7 +19,8 @@ from looper.journal import Event, Journal
 from looper.launch import Parts
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
-from looper.run import Run, Stage, execute
+from looper.run import Run, execute
+from looper.stage import Stage
 from looper.tasks.dial import Dial, Plan, Replan
 from looper.types import Call, Outcome, Question, Reply, Usage
 

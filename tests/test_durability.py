@@ -34,7 +34,8 @@ from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, read, write_whole
 from looper.launch import launch
 from looper.loops.baseline import Baseline
-from looper.run import Run, Stage, execute
+from looper.run import Run, execute
+from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.types import Outcome
 

@@ -15,7 +15,8 @@ from looper.budget import SLACK, Amounts, Budget, Ledger, Price, total
 from looper.errors import BudgetExceeded
 from looper.journal import Event, Journal
 from looper.loops.adaptive import Adaptive
-from looper.run import Run, Stage, execute
+from looper.run import Run, execute
+from looper.stage import Stage
 from looper.tasks.dial import Dial, Note
 from looper.types import Outcome, Question, Reply
 

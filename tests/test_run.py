@@ -34,7 +34,8 @@ from looper.journal import Journal, read
 from looper.launch import launch
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
-from looper.run import Run, Stage, execute
+from looper.run import Run, execute
+from looper.stage import Stage
 from looper.tasks.dial import Dial, Note, Setting
 from looper.types import Outcome, Question, Reply
 

@@ -22,7 +22,8 @@ from pydantic import BaseModel
 from looper.agents.simulated import Simulated
 from looper.budget import Budget, Ledger
 from looper.journal import Journal
-from looper.run import Run, Stage
+from looper.run import Run
+from looper.stage import Stage
 
 ROOT = Path(__file__).parents[2]
 STEPS, RUNS, CALLS, LATENCY = 2000, 100, 20, 0.05

@@ -1,0 +1,46 @@
+"""What all parts of one run share: the task, who fills the roles, the journal, the ledger, the best state so far."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from looper.budget import Ledger
+from looper.criteria import Evaluation
+from looper.journal import Journal
+from looper.types import Agent
+
+
+class Cast(Protocol):
+    """Who fills which role."""
+
+    def agent(self, role: str, step: str, task: Any) -> Agent:
+        """Whoever answers this kind of question; raises ConfigError if nobody can."""
+        ...
+
+
+@dataclass
+class Best:
+    """The best state that was evaluated so far (SPEC 0.3)."""
+
+    artifact: str
+    evaluation: Evaluation
+
+
+@dataclass
+class Stage:
+    """What all parts of one run share."""
+
+    task: Any
+    cast: Cast
+    journal: Journal
+    ledger: Ledger
+    seed: int = 0
+    check: Callable[[], None] = lambda: None
+    """Raises StopRequested, Paused or Aborted if a person wants the run to end; asked before every live step."""
+    events: Mapping[str, str] = field(default_factory=dict)
+    """Event name by step name, where the design has one of document 003's names for it."""
+    brief: dict[str, Any] = field(default_factory=dict)
+    """What the task's first look found and every role may see."""
+    best: Best | None = None
+    iteration: int = 0
+    phase: str = ""
