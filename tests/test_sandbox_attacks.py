@@ -21,7 +21,7 @@ import pytest
 from looper.checks.sandbox import Limits, Result, Sandbox
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the strong rungs need Linux")
-LIMITS = Limits(seconds=1, memory_mb=96, processes=12, file_mb=4, workspace_mb=16, files=300, output_kb=64)
+LIMITS = Limits(seconds=1, memory_mb=256, processes=12, file_mb=4, workspace_mb=16, files=300, output_kb=64)
 PRELUDE = """
 import ctypes, fcntl, json, mmap, os, resource, signal, socket, struct, sys, threading, time
 E = json.loads(sys.argv[1]); HOST = E["host"]
