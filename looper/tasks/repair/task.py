@@ -201,10 +201,16 @@ class Repair:
         report = self.examine([(changed, typed)])[0]
         fields = judged(changed, report)
         last = f"passes {report.passed} of {len(report.results)}" + (f": {report.error}" if report.error else "")
+        if not typed:
+            last += f" (evidence: tests and program {self._apartness()})"
         variant = Variant(source=changed, share=report.share, distance=report.distance, path=[str(move)],
                           kinds=[] if typed else [FREE])  # fmt: skip
         plausible = [*state.plausible, variant] if report.results and report.share == 1 else state.plausible
         return state.model_copy(update={**fields, "explored": state.explored + 1, "last": last, "plausible": plausible})
+
+    def _apartness(self) -> str:
+        """How far the verdict on a program that a model wrote can be trusted (SAFETY P12)."""
+        return "in separate processes" if self.examiner.evidence == "separate processes" else "in one process"
 
     def typed(self, changed: str) -> bool:
         """Whether a program is, to the letter, the original or an edit that looper itself would make of it.
