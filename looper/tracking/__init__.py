@@ -246,6 +246,7 @@ def ui(outputs: Path, tracking: Tracking, port: int | None = None, say: Callable
         server = subprocess.Popen(
             ui_command(outputs, tracking, port), stdout=log, stderr=log, start_new_session=True, env=environment
         )
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a server must not outlive us
     try:
         if not _answering(server, f"http://127.0.0.1:{port}/health"):
             say(f"MLflow's UI did not start; see {outputs / 'ui.log'}")
@@ -256,6 +257,7 @@ def ui(outputs: Path, tracking: Tracking, port: int | None = None, say: Callable
         return 0
     finally:
         _end(server)
+        signal.signal(signal.SIGTERM, before)
 
 
 def _answering(server: "subprocess.Popen[bytes]", address: str, seconds: float = 120.0) -> bool:
