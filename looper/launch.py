@@ -1,5 +1,6 @@
 """From a composed configuration and a folder to an outcome on disk."""
 
+import contextlib
 import dataclasses
 import difflib
 import hashlib
@@ -15,7 +16,7 @@ import looper
 from looper.agents.cast import Seats
 from looper.budget import Budget, Ledger
 from looper.control import Control
-from looper.errors import Aborted, ConfigError, Interruption, Paused
+from looper.errors import Aborted, ConfigError, Interruption, LooperError, Paused, RunLocked
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
 from looper.redact import redact
@@ -97,12 +98,31 @@ def launch(
     returned.
     """
     audience = audience or Audience()
-    folder = Folder(path)
+    folder, fresh = Folder(path), not (path / "history.jsonl").exists()
+    try:
+        return _locked(parts, folder, audience, answers or {}, sync)
+    except RunLocked:  # the folder is another process's
+        raise
+    except LooperError:
+        if fresh and not (path / "history.jsonl").exists():  # refused before it began: no folder that looks like a run
+            (path / "lock").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        raise
+
+
+def _locked(parts: Parts, folder: Folder, audience: Audience, answers: Mapping[str, str], sync: bool) -> Outcome:
+    path = folder.path
     with folder.locked():
         journal = Journal(folder.history, run_id=path.name, sync=sync)
         try:
             folder.check_head(journal)
-            return _Session(parts, folder, journal, audience, answers or {}).go()
+            return _Session(parts, folder, journal, audience, answers).go()
+        except LooperError:
+            if not journal.events:  # refused before it began: nothing is left that looks like a run
+                for name in ("history.jsonl", "config.yaml"):
+                    (path / name).unlink(missing_ok=True)
+            raise
         finally:
             journal.close()
             close = getattr(parts.task, "close", None)

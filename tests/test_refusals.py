@@ -180,3 +180,11 @@ def test_the_generator_of_nonsense_is_not_silent() -> None:
     assert len(lines) > 100
     assert len(set(lines)) > 0.9 * len(lines)
     assert isinstance(Said(2, "", "looper: x\n").complaint, str)
+
+
+def test_a_run_that_is_refused_before_it_begins_leaves_no_folder(tmp_path: Path) -> None:
+    said = call(
+        "+task=repair/quixbugs", f"task.root={tmp_path}/none", "task.name=x", "tracking=none", f"outputs={tmp_path}/o"
+    )
+    assert said.code == 2
+    assert list((tmp_path / "o").glob("*")) == []
