@@ -73,6 +73,8 @@ def _run(args: list[str]) -> int:
     from looper.sweep import Session
 
     session = Session(as_json="--json" in line.flags, multirun="--multirun" in line.flags)
+    if line.flags <= {"--multirun", "--json"} and session.multirun and not _own_sweeper(overrides):
+        return _sweep(session, overrides) or session.close()
     return _compose(session, [*line.passed, *overrides]) or session.close()
 
 
@@ -82,28 +84,61 @@ def _shown(flags: set[str]) -> str:
     return f"looper {looper.__version__}" if "--version" in flags else ""
 
 
+def _own_sweeper(overrides: Sequence[str]) -> bool:
+    """Whether the user asks for one of Hydra's launchers or sweepers: then Hydra runs the cells, as it does."""
+    return any(text.lstrip("+~").startswith(("hydra/launcher", "hydra/sweeper")) for text in overrides)
+
+
+def _sweep(session: Any, overrides: list[str]) -> int:
+    """Every combination of the swept values, one cell after the other."""
+    import hydra.errors
+    import yaml
+    from omegaconf.errors import OmegaConfBaseException
+
+    from looper.complaints import hydra_complaint
+    from looper.grid import sweep
+
+    _register(session)
+    try:
+        sweep(shipped(), overrides, session, lambda config, folder: _job(session, config, folder))
+    except (hydra.errors.HydraException, OmegaConfBaseException, yaml.YAMLError, *HYDRA_FAULTS) as error:
+        raise hydra_complaint(error) from error
+    return 0
+
+
+def _job(session: Any, cfg: Any, folder: Path) -> None:
+    """Hand one composed configuration to the session."""
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    from looper.complaints import hydra_complaint
+
+    choices = {key: str(value) for key, value in HydraConfig.get().runtime.choices.items()}
+
+    def config() -> Any:
+        try:
+            return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+        except OmegaConfBaseException as error:
+            raise hydra_complaint(error) from error
+
+    session.run(config, folder, choices)
+
+
 def _compose(session: Any, arguments: list[str]) -> int:
-    """Have Hydra compose each cell and hand it to the session; the exit code of Hydra's own help, else 0."""
+    """Have Hydra compose the settings and hand them to the session; the exit code of Hydra's own help, else 0."""
     import hydra
     import yaml
     from hydra.core.hydra_config import HydraConfig
     from hydra.errors import HydraException
-    from omegaconf import DictConfig, OmegaConf
+    from omegaconf import DictConfig
     from omegaconf.errors import OmegaConfBaseException
 
     from looper.complaints import hydra_complaint
 
     @hydra.main(version_base="1.3", config_path=str(shipped()), config_name="config")
     def job(cfg: DictConfig) -> None:
-        choices = {key: str(value) for key, value in HydraConfig.get().runtime.choices.items()}
-
-        def config() -> Any:
-            try:
-                return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-            except OmegaConfBaseException as error:
-                raise hydra_complaint(error) from error
-
-        session.run(config, Path(HydraConfig.get().runtime.output_dir), choices)
+        _job(session, cfg, Path(HydraConfig.get().runtime.output_dir))
 
     _register(session)
     before, sys.argv = sys.argv, [sys.argv[0], *arguments]
@@ -134,6 +169,7 @@ def _register(session: Any) -> None:
         Plugins.instance().register(UserConf)
     OmegaConf.register_new_resolver("run_id", session.run_id, replace=True)
     OmegaConf.register_new_resolver("sweep_id", session.sweep_id, replace=True)
+    OmegaConf.register_new_resolver("cell_id", session.cell_id, replace=True)
 
 
 if __name__ == "__main__":

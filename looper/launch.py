@@ -4,7 +4,9 @@ import contextlib
 import dataclasses
 import difflib
 import hashlib
+import importlib
 import json
+import pkgutil
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import looper
+from looper import loops
+from looper.agents import confirming, human, recorder
 from looper.agents.cast import Seats
 from looper.budget import Budget, Ledger
 from looper.control import Control
@@ -26,7 +30,7 @@ from looper.state import fold
 from looper.types import TERMINAL, Loop, Outcome, Question
 
 PACKAGES = ("hydra-core", "pydantic", "litellm", "mlflow", "pandas")
-VOLATILE = ("outputs", "tracking", "confirm", "hydra")
+VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra")
 """Settings that do not change what a run does: not part of its identity in comparisons."""
 
 
@@ -70,18 +74,32 @@ def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
     for key in ("task", "loop", "budget", "sandbox", "tracking"):
         config.setdefault(key, {})
     built = {key: instantiate(config[key], key, allowed) for key in ("sandbox", "loop", "budget", "tracking", "task")}
+    config["agents"] = {**getattr(built["loop"], "seats", {}), **(config.get("agents") or {})}
+    confirming.given(config.get("confirm"))
+    if config.get("record") is not None:
+        config["record"] = str(Path(str(config["record"])).absolute())  # a resume may come from another folder
     parts = Parts(**built, config=config)
     _check_roles(parts)
     return parts
 
 
 def _check_roles(parts: Parts) -> None:
-    known = getattr(parts.loop, "roles", {})
-    for role in parts.config.get("agents") or {}:
-        if known and role not in known:
-            near = difflib.get_close_matches(role, known, 1)
+    """Refuse roles that no design has; one of another design than this run's is no mistake, sweeps set them for all."""
+    own = {**getattr(parts.loop, "roles", {}), **getattr(parts.task, "roles", {})}
+    strange = [role for role in parts.config.get("agents") or {} if own and role not in own]
+    known = {*own, *_roles_of_designs()} if strange else set()
+    for role in strange:
+        if role not in known:
+            near = difflib.get_close_matches(role, sorted(known), 1)
             hint = f"did you mean `{near[0]}`? " if near else ""
-            raise ConfigError(f"agents.{role}: {hint}{parts.loop.name} has the roles {', '.join(known)}.")
+            raise ConfigError(f"agents.{role}: {hint}{parts.loop.name} on this task has the roles {', '.join(own)}.")
+
+
+def _roles_of_designs() -> set[str]:
+    """The roles of every design that is shipped."""
+    modules = [importlib.import_module(f"looper.loops.{found.name}") for found in pkgutil.iter_modules(loops.__path__)]
+    designs = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {role for design in designs for role in getattr(design, "roles", {})}
 
 
 def launch(
@@ -134,7 +152,8 @@ class _Session:
     """One process's time with one run."""
 
     def __init__(self, parts: Parts, folder: Folder, journal: Journal, audience: Audience, answers: Mapping[str, str]):
-        self.parts, self.folder, self.journal, self.audience, self.answers = parts, folder, journal, audience, answers
+        self.parts, self.folder, self.journal, self.audience = parts, folder, journal, audience
+        self.answers = human.by_key(answers)
         self.outputs = Outputs(Path(parts.config.get("outputs") or folder.path.parent))
 
     def go(self) -> Outcome:
@@ -143,6 +162,7 @@ class _Session:
         if resumed and before["status"] in TERMINAL:
             self._publish()  # the process may have died between its last event and its last files
             raise ConfigError(f"{self.folder.path.name} has ended ({before['status']}); start a new run.")
+        human.refuse_strangers(self.answers, before["waiting"])
         self.folder.stop_file().unlink(missing_ok=True)
         self._describe()
         self.audience.announce(self.parts, self.folder, resumed)
@@ -151,9 +171,15 @@ class _Session:
             return self._finish(self._run(before, resumed))
         except ConfigError:
             if before["status"] == "paused":  # e.g. an answer that does not fit: the run waits as it did
-                self.journal.append(Event(event="paused", payload=before["outcome"]))
+                self.journal.append(Event(event="paused", payload=self._waits_again(before["outcome"])))
                 self._publish()
             raise
+
+    def _waits_again(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        """What the run waits for when an answer did not fit, without those that were taken beside it."""
+        facts = dict(outcome.get("facts") or {})
+        left = [asked for asked in human.apart(facts.get("waiting")) if asked["key"] not in self.journal.steps]
+        return {**outcome, "facts": facts | human.waits(left)}
 
     def _describe(self) -> None:
         import yaml
@@ -166,8 +192,10 @@ class _Session:
         control = Control(self.folder.stop_file())
         config = self.parts.config
         ledger = Ledger(self.parts.budget, elapsed=before["elapsed"])
-        cast = Seats(config.get("model") or {"name": "offline"}, config.get("agents") or {}, self.answers,
-                     self.audience.terminal)  # fmt: skip
+        model, seats = config.get("model") or {"name": "offline"}, config.get("agents") or {}
+        confirmed = confirming.given(config.get("confirm"))
+        written = self._recorder()
+        cast = Seats(model, seats, self.answers, self.audience.terminal, confirmed, written)
         stage = Stage(
             self.parts.task, cast, self.journal, ledger, seed=config["seed"], check=control.check,
             events=getattr(self.parts.loop, "events", {}),
@@ -177,12 +205,25 @@ class _Session:
             try:
                 self.journal.append(start)
                 self._publish()
-                return execute(self.parts.loop, Run(stage))
+                outcome = execute(self.parts.loop, Run(stage))
+                waits = human.waits(cast.waiting) if outcome.status == "paused" else {}
+                return outcome.model_copy(update={"facts": {**outcome.facts, **waits}})
             except KeyboardInterrupt:
                 end = Aborted("Ctrl-C twice: ended at once.")
                 return Run(stage).outcome(end.status, end.reason, detail=str(end))
             except Interruption as end:
                 return Run(stage).outcome(end.status, end.reason, detail=str(end), **end.facts)
+            finally:
+                if written:
+                    written.close()
+
+    def _recorder(self) -> recorder.Recorder | None:
+        """Where answers are written down, as `record=PATH` says."""
+        config = self.parts.config
+        if config.get("record") is None:
+            return None
+        head = recorder.head(config, self.parts.task, self.parts.loop.name, self.folder.path.name)
+        return recorder.Recorder(Path(config["record"]), head, self.journal)
 
     def _setup(self) -> dict[str, Any]:
         task, config = self.parts.task, self.parts.config

@@ -83,13 +83,15 @@ class Run:
     def do(self, name: str, fn: Callable[..., T], *args: Any, quantity: float = 1.0) -> T:
         """Measure or change the world once. Killed before it is recorded, it is done again.
 
-        `quantity` multiplies the step's price, where one step does several priced things.
+        `quantity` multiplies the step's price, where one step does several priced things. A value with `waited` says how
+        many seconds of it a server told us to wait: they are not working time.
         """
         price = self.ledger.budget.price(name, quantity=quantity)
 
         def act(_key: str) -> tuple[Reply, Amounts]:
             with self._paying(name, price):
-                return Reply(value=fn(*args)), price
+                value = fn(*args)
+                return Reply(value=value, waited=getattr(value, "waited", 0.0)), price
 
         return self._step(name, returns_of(fn), args, act)
 

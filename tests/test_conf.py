@@ -80,7 +80,7 @@ def test_every_design_in_the_package_has_a_file_of_its_name() -> None:
         for file in (ROOT / "looper/loops").glob("*.py")
         for node in ast.parse(file.read_text()).body
         if isinstance(node, ast.ClassDef) and node.name.lower() == file.stem.replace("_", "")
-        and any(isinstance(part, ast.FunctionDef) and part.name == "run" for part in node.body)
+        and any(isinstance(part, ast.AnnAssign) and ast.unparse(part.target) == "name" for part in node.body)
     }  # fmt: skip
     assert designs >= {"adaptive", "baseline"}
     assert designs == set(names("loop"))

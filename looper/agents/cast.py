@@ -2,14 +2,17 @@
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
+from looper.agents import confirming
+from looper.agents.confirming import Confirming
 from looper.agents.human import Human
 from looper.agents.policy import Policy
+from looper.agents.recorder import Recorder
 from looper.agents.recording import Recording
 from looper.agents.simulated import Simulated
 from looper.build import explain
@@ -18,6 +21,8 @@ from looper.types import Agent, Question
 
 BUILT_IN = ("offline", "policy", "simulated", "human", "recording")
 """Fillers that are not models; any other name is a LiteLLM model name."""
+WORDS = ("system", "prompt", "prompts")
+"""Settings of a role that say how it is asked, whoever fills it."""
 
 
 @dataclass
@@ -31,39 +36,61 @@ class Seats:
     answers: Mapping[str, str] = field(default_factory=dict)
     """People's answers by step key."""
     terminal: Callable[[Question], str] | None = None
+    confirmed: bool = False
+    """The setting `confirm=yes`."""
+    recorder: Recorder | None = None
+    """Where answers of models and people are written down."""
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+    """Questions that people were asked and did not answer, of all branches."""
     _made: dict[tuple[str, str], Agent] = field(default_factory=dict)
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
-        own = self.roles.get(role, {})
-        name = own.get("model", self.model["name"])
-        if name == "offline":
-            return self._offline(role, step, task)
+        name = self._filler(role, step, task)
         if (role, name) not in self._made:
-            self._made[role, name] = self._make(role, name, task)
+            agent = self._make(role, name, step, task)
+            if self.recorder is not None and name != "policy":
+                agent = self.recorder.wrap(agent, self._templates(role, task))
+            self._made[role, name] = agent
         return self._made[role, name]
 
-    def _offline(self, role: str, step: str, task: Any) -> Agent:
-        """The task's own policy where it has one, else a shipped recording of the task."""
-        if task.policy(step) is not None:
+    def _filler(self, role: str, step: str, task: Any) -> str:
+        """The name of who answers: offline is the task's own policy where it has one, else a shipped recording.
+
+        A setup is confirmed by a person or `confirm=yes`, whoever fills all roles, unless the role has a filler of its
+        own.
+        """
+        own = (self.roles.get(role) or {}).get("model")
+        if (role, step) == (confirming.ROLE, confirming.STEP) and own in (None, "offline"):
+            return confirming.STEP
+        name = own or self.model["name"]
+        if name != "offline":
+            return name
+        return "policy" if task.policy(step) is not None else "offline"
+
+    def _make(self, role: str, name: str, step: str, task: Any) -> Agent:
+        if name == confirming.STEP:
+            return Confirming(self.confirmed, self.answers, self.terminal, self.waiting)
+        if name == "policy":
             return Policy()
-        recording = self.model.get("path") or getattr(task, "recording", None)
+        if name == "offline":
+            return self._offline(role, step, task)
+        if name == "human":
+            return Human(self.answers, self.terminal, self._templates(role, task), self.waiting)
+        if name == "simulated":
+            return build(Simulated, *self._settings(role, Simulated))
+        if name == "recording":
+            where, settings = self._settings(role, Recording)
+            return build(Recording, where, {**settings, **self._words(role, task)})
+        return self._model(role, name, task)
+
+    def _offline(self, role: str, step: str, task: Any) -> Recording:
+        recording = shipped_recording(self.model, task)
         if recording:
-            return Recording(path=str(recording))
+            return build(Recording, "model", {"path": recording, **self._words(role, task)})
         raise ConfigError(
             f"model=offline: nobody can fill the role `{role}` for `{step}` on this task without a model. "
             f"Give one: model=openai/..., anthropic/..., ollama/..., or agents.{role}.model=human."
         )
-
-    def _make(self, role: str, name: str, task: Any) -> Agent:
-        if name == "policy":
-            return Policy()
-        if name == "human":
-            return Human(self.answers, self.terminal)
-        if name == "simulated":
-            return build(Simulated, *self._settings(role, Simulated))
-        if name == "recording":
-            return build(Recording, *self._settings(role, Recording))
-        return self._model(role, name, task)
 
     def _model(self, role: str, name: str, task: Any) -> Agent:
         from looper.agents.model import Model
@@ -74,18 +101,60 @@ class Seats:
             hint = f"did you mean `{near[0]}`?" if near else form
             raise ConfigError(f"model `{name}` is not known: {hint} Others: {', '.join(BUILT_IN)}.")
         where, settings = self._settings(role, Model)
-        prompts = {**(getattr(task, "prompts", None) or {}), **(settings.get("prompts") or {})}
-        return build(Model, where, {**settings, "name": name, "prompts": prompts})
+        return build(Model, where, {**settings, **self._words(role, task), "name": name})
 
     def _settings(self, role: str, kind: Any) -> tuple[str, dict[str, Any]]:
         """The group's settings, if the role did not change to another kind of filler, under the role's own."""
-        own = {key: value for key, value in self.roles.get(role, {}).items() if key != "model"}
         known = {field.name for field in dataclasses.fields(kind)}
+        given = self.roles.get(role) or {}
+        own = {key: value for key, value in given.items() if key != "model" and (key in known or key not in WORDS)}
         group = {key: value for key, value in self.model.items() if key != "name"}
-        if "model" in self.roles.get(role, {}):
+        if "model" in given:
             group = {key: value for key, value in group.items() if key in known}
         where = "model" if not own else f"agents.{role}"
         return where, {**group, **own}
+
+    def _words(self, role: str, task: Any) -> dict[str, Any]:
+        """How the role is asked: the task's prompts under the group's settings, the role's own over both."""
+        given: dict[str, Any] = {}
+        for source in (self.model, self.roles.get(role) or {}):
+            given |= {key: source[key] for key in WORDS if source.get(key) is not None}
+        own = given.get("prompts") or {}
+        prompts = {**(getattr(task, "prompts", None) or {}), **own} if isinstance(own, Mapping) else own
+        return {**given, "prompts": prompts}
+
+    def _templates(self, role: str, task: Any) -> Any:
+        from looper.agents.prompt import Templates
+
+        return build(Templates, f"agents.{role}", self._words(role, task))
+
+
+def shipped_recording(model: Mapping[str, Any], task: Any) -> str | None:
+    """What model=offline plays for roles without a policy: the recording that was named, else the task's own."""
+    found = model.get("path") or getattr(task, "recording", None)
+    return str(found) if found else None
+
+
+def who(config: Mapping[str, Any], role: str, steps: Sequence[str], task: Any) -> tuple[str, str]:
+    """Who will fill a role that is asked these steps, for people: `policy`, `recording`, ..., and what is known of it.
+
+    Without steps it is not known which of the role's questions a policy of the task answers.
+    """
+    model = config.get("model") or {"name": "offline"}
+    settings = {**model, **((config.get("agents") or {}).get(role) or {})}
+    own = ((config.get("agents") or {}).get(role) or {}).get("model")
+    name = str(own or model.get("name", "offline"))
+    if role == confirming.ROLE and confirming.STEP in steps and own in (None, "offline"):
+        return ("setting", confirming.BY_SETTING) if confirming.given(config.get("confirm")) else ("human", "asked")
+    if name != "offline":
+        return name, {"recording": str(settings.get("path")), "simulated": f"skill {settings.get('skill', 0.6)}"}.get(
+            name, ""
+        )
+    recording = shipped_recording(model, task)
+    played = [step for step in steps if task.policy(step) is None]
+    if recording and (played or not steps):
+        return ("recording" if steps and len(played) == len(steps) else "policy or recording"), recording
+    return "policy", ""
 
 
 def build(kind: Any, where: str, settings: Mapping[str, Any]) -> Any:

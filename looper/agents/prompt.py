@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
@@ -54,6 +54,26 @@ class Prompt:
 
 RolePrompt = Annotated[Prompt, BeforeValidator(_as_prompt)]
 """A `Prompt`, or just its text."""
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Templates:
+    """The words that a role is asked in: the same whoever fills it, on every machine (SPEC 0.8)."""
+
+    system: str = ""
+    """Jinja2; empty: role and what the answer type says of itself."""
+    prompt: str = ""
+    """Jinja2; empty: the context as delimited data."""
+    prompts: dict[str, RolePrompt] = Field(default_factory=dict)
+    """Templates by step or role, before `system` and `prompt`."""
+
+    def messages(self, question: Question, *, form: bool = True) -> Messages:
+        """The system and user message of `question`; `form` adds the JSON Schema of the answer."""
+        return render(question, *chosen(question, self.system, self.prompt, self.prompts), form=form)
+
+    def digest(self, question: Question) -> str:
+        """SHA-256 of the messages: another one means that the question is not the same any more."""
+        return sha256(json.dumps(self.messages(question)).encode()).hexdigest()
 
 
 def clean(text: str) -> str:

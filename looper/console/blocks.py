@@ -136,7 +136,8 @@ class Block:
         verdict, self.verdict = self.verdict, None
         if verdict is None:
             return []
-        known = f"/{self.max_iterations}" if self.max_iterations else ""
+        within = self.max_iterations and self.iteration <= self.max_iterations  # a replan begins to count anew
+        known = f"/{self.max_iterations}" if within else ""
         head = (
             f"── Iteration {self.iteration}{known} | Phase {brief(verdict.get('phase') or '-', 20)} | "
             f"Score: {score(verdict.get('score'))} | {'PASS' if verdict.get('passed') else 'FAIL'} ──"

@@ -13,6 +13,7 @@ from looper.console.screen import brief, plain
 from looper.errors import ConfigError
 from looper.folder import LOCK, STOP, Folder
 from looper.journal import Event, load_payload, read
+from looper.pages import page_of
 from looper.state import fold, fresh
 from looper.types import TERMINAL
 
@@ -189,6 +190,7 @@ def _artifact(story: Story) -> list[str]:
     text = story.artifact()
     if text is None:
         return ["artifact: none was evaluated"] if story.status in TERMINAL else []
+    text = page_of(text)
     lines = text.splitlines()
     if story.status in TERMINAL and len(lines) <= SHORT and len(text) <= SHORT * 200:
         return [f"artifact ({story.folder.path / 'artifact.md'}):", *(f"  {plain(line)}" for line in lines)]

@@ -19,6 +19,7 @@ from looper.budget import ControlBudget
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, Interruption, PhaseError
 from looper.loops.log import left, readings
+from looper.loops.look import look, steps, work_steps, worked
 from looper.run import Run
 from looper.tasks.environment import FailureType, ProbePolicy, Task
 from looper.types import STRICT, Outcome, Signal
@@ -208,9 +209,9 @@ class Walk:
     def step(self) -> str | None:
         """One round; why the walk has ended, or None to go on."""
         run = self.whole.scope("iteration")
-        if not run.affords(*self.probes()):
+        if not run.affords(*steps(self.task)):
             return self.limit(run)
-        signals = self.probe(run)
+        self.state, signals = look(self.task, run, self.state)
         verdict = self.judge(run)
         if self.fresh:  # a state that a refused action left as it was is not another stable one
             self.steady = self.steady + 1 if self.stable(signals) else 0
@@ -219,17 +220,6 @@ class Walk:
         if self.steps >= self.design.max_steps:
             return "iteration_limit"
         return self.move(run, signals, verdict)
-
-    def probes(self) -> list[str]:
-        """The step name of each probe."""
-        return ["probe"] * len(self.task.probes())
-
-    def probe(self, run: Run) -> list[Signal]:
-        found = run.each(
-            [probe.name for probe in self.task.probes()],
-            lambda r, name: r.do("probe", next(p for p in self.task.probes() if p.name == name).test, self.state),
-        )
-        return list(found.values())
 
     def judge(self, run: Run) -> Evaluation:
         verdict = run.do("gate", self.task.evaluate, self.state)
@@ -262,7 +252,8 @@ class Walk:
 
     def pays(self, run: Run, action: Any) -> bool:
         """Whether the action can be paid and the state after it still be tested (SPEC 1.3)."""
-        return run.affords(*["apply"] * math.ceil(self.task.quantity(action)), *self.probes())
+        own = ["apply"] * math.ceil(self.task.quantity(action))
+        return run.affords(*work_steps(self.task), *own, *steps(self.task))
 
     def limit(self, run: Run) -> str:
         return "budget_exhausted" if run.affords() else "time_limit"
@@ -276,6 +267,7 @@ class Walk:
 
     def take(self, run: Run, action: Any, turn: dict[str, Any]) -> None:
         before = self.state
+        action = worked(self.task, run, before, action)
         after = run.do("apply", self.task.apply, before, action, quantity=self.task.quantity(action))
         key = self.task.key(after)
         self.fresh = key not in self.visited

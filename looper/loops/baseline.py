@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 from looper.budget import ControlBudget
 from looper.errors import BudgetExceeded, Interruption
 from looper.loops.log import left, readings
+from looper.loops.look import look
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
@@ -69,7 +70,7 @@ class Steps:
 
     def look(self, turn: Run) -> bool:
         """Probe and judge the state; whether the gate is met."""
-        self.signals = [turn.do("probe", probe.test, self.state) for probe in self.task.probes()]
+        self.state, self.signals = look(self.task, turn, self.state)
         verdict = turn.do("gate", self.task.evaluate, self.state)
         self.score = verdict.score
         self.run.consider(self.task.render(self.state), verdict)

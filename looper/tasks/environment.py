@@ -38,6 +38,26 @@ class Probe(Protocol):
 
 
 @runtime_checkable
+class AskedProbe(Protocol):
+    """A reading that somebody gives: a person, a model, the known answers. It fills a role of the task's own."""
+
+    name: str
+    role: str
+    """Who is asked; a task that has such probes lists its roles in `roles`, name to explanation."""
+    step: str
+    """Name of the step: what it costs, which policy and which prompt answer it."""
+    returns: type[BaseModel]
+
+    def question(self, state: Any) -> dict[str, Any] | None:
+        """What whoever is asked may see; None if there is nothing to ask about this state: it is passed over then."""
+        ...
+
+    def reading(self, state: Any, answer: Any) -> Signal:
+        """The signal that an answer stands for."""
+        ...
+
+
+@runtime_checkable
 class ProbePolicy(Protocol):
     """A fast, deterministic policy for the inner loop. It keeps nothing itself: what it learns is its memory."""
 
@@ -67,7 +87,13 @@ class ProbePolicy(Protocol):
 
 
 class Task(Protocol):
-    """The problem, and the only one who knows the truth."""
+    """The problem, and the only one who knows the truth.
+
+    Its probes may have `applies(state) -> bool`: those that have nothing to read are passed over, and cost nothing.
+    It may also have: `work(state, action)` (what its role `writer` is asked before an action is applied), `alias` and `origin` (shown to people), `roles` (of its asked probes), `prompts` (by step),
+    `absorb(state, signals) -> state` (what probes found becomes part of the state), `files(artifact)`, `recording`,
+    `holdout(artifact)`, `simulate(question, skill, dice)`, `close()`.
+    """
 
     goal: str
     """One sentence: what is wanted."""
@@ -92,7 +118,7 @@ class Task(Protocol):
         """The state of the world that a plan names (None: as it is), before anything changes it."""
         ...
 
-    def probes(self) -> Sequence[Probe]: ...
+    def probes(self) -> Sequence[Probe | AskedProbe]: ...
 
     def classify(self, state: Any, signals: Sequence[Signal]) -> FailureType:
         """Why this state does not pass."""

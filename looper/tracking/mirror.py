@@ -71,7 +71,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.failures = Failures(self.report)
-        self.sweeps: set[str] = set()
+        self.sweeps: set[Path] = set()
 
     def go(self) -> int:
         """Follow until the command has ended and all is logged; 0 if nothing is missing."""
@@ -126,7 +126,7 @@ class Session:
             raise LooperError(f"{', '.join(busy)}: another process mirrors this run")
         if self.closed and not self.shadows:
             for sweep in sorted(self.sweeps):
-                self.store.close_sweep(self.store.sweep(sweep))
+                self.store.close_sweep(sweep)
                 self.sweeps.discard(sweep)
 
     def _advance(self, store: Store, folder: Path, shadow: Shadow) -> None:
@@ -137,7 +137,8 @@ class Session:
             self.failures.add(error, folder.name)
             self.damaged += 1
             done = True
-        if shadow.sweep and shadow.run is not None:
+        if shadow.sweep and shadow.run is not None and shadow.sweep not in self.sweeps:
+            store.open_sweep(shadow.sweep)
             self.sweeps.add(shadow.sweep)
         if done:
             del self.shadows[folder]

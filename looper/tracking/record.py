@@ -263,10 +263,10 @@ def _flat(node: Any, path: str) -> Iterator[tuple[str, str]]:
             yield from _flat(value, f"{path}.{key}" if path else str(key))
     else:
         text = node if isinstance(node, str) else json.dumps(node, ensure_ascii=False, default=str)
-        yield _spelled(path), text
+        yield spelled(path), text
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
     """A name in MLflow's alphabet."""
     return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name)[:250]
 

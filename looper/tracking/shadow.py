@@ -8,8 +8,10 @@ from typing import Any
 
 from looper.folder import Folder
 from looper.redact import redact
+from looper.tracking.locking import locked
+from looper.tracking.multirun import manifest
 from looper.tracking.record import Record, Tail, artifacts, parameters
-from looper.tracking.store import Place, Store, digest, locked
+from looper.tracking.store import Place, Store, digest
 
 SETTLED = 2.0
 """Seconds after the last event after which a run's files are taken to be written."""
@@ -33,10 +35,10 @@ class Shadow:
         self.wrote = False
 
     @property
-    def sweep(self) -> str | None:
-        """The multirun that this run belongs to, by its folder: outputs/sweeps/SWEEP/JOB."""
+    def sweep(self) -> Path | None:
+        """Folder of the multirun that this run belongs to: outputs/sweeps/SWEEP of outputs/sweeps/SWEEP/CELL."""
         parent = self.folder.resolve().parent
-        return parent.name if parent.parent == self.place.outputs.resolve() / "sweeps" else None
+        return parent if parent.parent == self.place.outputs.resolve() / "sweeps" else None
 
     def advance(self, store: Store, *, last: bool = False) -> bool:
         """Log what is new; whether that was all. `last` says that nobody looks again."""
@@ -58,7 +60,9 @@ class Shadow:
         if run is None:
             tags = dict(self.extra)
             if self.sweep:
-                tags |= {"sweep": self.sweep, "mlflow.parentRunId": store.sweep(self.sweep)}
+                known = manifest(self.sweep)
+                tags |= {"sweep": known.name, "experiment": known.experiment}
+                tags["mlflow.parentRunId"] = store.sweep(self.sweep)
             run = store.begin(self.record, self.tail.first, tags)
             self.wrote = True
         self.known = dict(run.data.tags)
@@ -128,7 +132,7 @@ def sync(place: Place, folders: Sequence[Path]) -> Synced:
     """Bring these runs in MLflow up to date. Raises whatever MLflow raises if its store cannot be opened at all."""
     found = Synced()
     store = Store(place)
-    sweeps: set[str] = set()
+    sweeps: dict[Path, bool] = {}
     for folder in folders:
         shadow = Shadow(folder, place)
         try:
@@ -138,8 +142,9 @@ def sync(place: Place, folders: Sequence[Path]) -> Synced:
             found.failed[folder.name] = brief(error)
             continue
         (found.written if shadow.wrote else found.same).append(folder.name)
-        if shadow.sweep and shadow.wrote:
-            sweeps.add(shadow.sweep)
-    for sweep in sorted(sweeps):
-        store.close_sweep(store.sweep(sweep))
+        if shadow.sweep and shadow.run is not None:
+            sweeps[shadow.sweep] = sweeps.get(shadow.sweep, False) or shadow.wrote
+    for sweep, wrote in sorted(sweeps.items()):
+        if wrote or store.unfinished(sweep):  # a mirror may have been killed before it closed the parent
+            store.close_sweep(sweep)
     return found

@@ -1,18 +1,17 @@
 """The one place that talks to MLflow. Explicit ids only; nothing here is called from the process of a run."""
 
-import fcntl
 import hashlib
 import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from looper.errors import LooperError
-from looper.tracking.record import MLFLOW_STATUS, Point, Record, Step
+from looper.tracking.locking import locked
+from looper.tracking.multirun import LOCK, manifest, standing, totals
+from looper.tracking.record import MLFLOW_STATUS, Point, Record, Step, spelled
 
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -48,22 +47,6 @@ class Place:
         return Path(path) if scheme == "sqlite" else None
 
 
-@contextmanager
-def locked(path: Path, seconds: float) -> Iterator[None]:
-    """Hold a lock file, for which at most so many seconds are waited. Raises LooperError."""
-    deadline = time.monotonic() + seconds
-    with path.open("a") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise LooperError(f"{path.name}: another process is at it; try again later.") from error
-                time.sleep(0.1)
-        yield
-
-
 def quiet() -> None:
     """Set what MLflow reads from the environment; what the user has set stays."""
     for name, value in ENVIRONMENT.items():
@@ -78,6 +61,7 @@ class Store:
         import mlflow
 
         self.place = place
+        self._parents: dict[Path, str] = {}
         mlflow.set_tracking_uri(place.uri)
         if place.database is None:
             self.client, self.experiment = self._open()
@@ -145,25 +129,45 @@ class Store:
         else:
             self.client.set_terminated(run_id, MLFLOW_STATUS[status], end_time=ended)
 
-    def sweep(self, name: str) -> str:
-        """The parent run of a multirun."""
-        found = self.find(looper__sweep=name, design="sweep")
-        if found is None:
-            tags = {"looper.sweep": name, "design": "sweep", "run_id": name, "mlflow.source.name": "looper"}
-            found = self.client.create_run(self.experiment, tags=tags, run_name=f"sweep {name}")
+    def sweep(self, folder: Path) -> str:
+        """The parent run of the sweep in this folder: found again, or made."""
+        known = manifest(folder)
+        if folder in self._parents:
+            return self._parents[folder]
+        named = {"looper.sweep": known.name, "design": "sweep"} | ({"looper.sweep_id": known.id} if known.id else {})
+        with locked(folder / LOCK, LOCK_WAIT):  # else two commands that begin one sweep at once make two parents
+            found = self.find(**{name.replace(".", "__"): value for name, value in named.items()})
+            if found is None:
+                tags = {**named, "run_id": known.name, "experiment": known.experiment}
+                tags |= {"status": "running", "mlflow.source.name": "looper"}
+                found = self.client.create_run(self.experiment, tags=tags, run_name=f"sweep {known.name}")
+        self._parents[folder] = found.info.run_id
         return found.info.run_id
 
-    def close_sweep(self, parent: str) -> None:
-        """Give the parent run its counts, and its end if no child is running."""
-        children = self.client.search_runs(
+    def open_sweep(self, folder: Path) -> None:
+        """Say that the sweep is under way, again perhaps."""
+        parent = self.sweep(folder)
+        self.client.update_run(parent, status="RUNNING")
+        self.log(parent, tags={"status": "running"})
+
+    def unfinished(self, folder: Path) -> bool:
+        """Whether the parent run says that the sweep is under way."""
+        return self.client.get_run(self.sweep(folder)).info.status == "RUNNING"
+
+    def close_sweep(self, folder: Path) -> None:
+        """Give the parent run its sums, its status, and its end if no child is running."""
+        parent, known = self.sweep(folder), manifest(folder)
+        found = self.client.search_runs(
             [self.experiment], f"tags.mlflow.parentRunId = '{parent}'", max_results=10_000
         )  # fmt: skip
-        states = [child.data.tags.get("status", "running") for child in children]
+        children = [(child.data.tags, child.data.metrics) for child in found]
         now = int(datetime.now(UTC).timestamp() * 1000)
-        counts = {"runs": len(states), **{status: states.count(status) for status in sorted({*states, "completed"})}}
-        self.log(parent, [Point(name, float(count), now, 0, 0) for name, count in counts.items()])
-        if "running" not in states:
-            self.client.set_terminated(parent, "FINISHED")
+        sums = totals(children, known.cells)
+        self.log(parent, [Point(spelled(name), value, now, 0, 0) for name, value in sums.items()])
+        status = standing(children, known.left)
+        self.log(parent, tags={"status": status})
+        if status != "running":
+            self.client.set_terminated(parent, MLFLOW_STATUS[status], end_time=now)
 
     def trace(self, run_id: str, record: Record) -> str:
         """A trace with a span per step, nested as the steps' keys are; its id. Made once for a run."""

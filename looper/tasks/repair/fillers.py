@@ -10,8 +10,8 @@ from looper.tasks.repair import choose
 from looper.tasks.repair.attempts import FREE
 from looper.tasks.repair.edits import apply_edit
 from looper.tasks.repair.inputs import calls, generated
-from looper.tasks.repair.search import Site, begin, left, pool
-from looper.tasks.repair.states import Choice, Decision, Move, Plan, Program, Replan, Variant
+from looper.tasks.repair.search import Site, begin, left, pool, size
+from looper.tasks.repair.states import Batch, Choice, Decision, Move, Plan, Program, Replan, Variant
 from looper.types import Question, Signal
 
 if TYPE_CHECKING:
@@ -81,12 +81,20 @@ class Fillers:
         return self.task.examiner.values(sources, inputs, function, trusted=typed)
 
     def simulate(self, question: Question, skill: float, dice: random.Random) -> BaseModel:
-        """With probability `skill` what the policy says; else an edit, or a plan, at random. A simulation."""
+        """With probability `skill` what the policy says; else an edit, edits or a plan at random. A simulation."""
         fn = self.of(question.step)
-        if dice.random() <= skill or question.step not in ("act", "plan"):
+        if dice.random() < skill or question.step not in ("act", "plan", "decide"):
             return fn(**question.context) if fn else self.task.answer(question.step)()
+        if question.step == "decide":
+            return Decision(action=self._random_batch(question.context["state"], question.context["level"], dice))
         edits = pool(Site(source=self.task.problem.source, seed=self.task.seed))
         if question.step == "plan":
             return Plan(lines=sorted({dice.choice(edits).line for _ in range(3)}), reason="at random")
         edit = dice.choice(edits)
         return Move(replace=apply_edit(self.task.problem.source, edit), why=f"at random: {edit.summary}")
+
+    def _random_batch(self, state: Program, level: float, dice: random.Random) -> Batch:
+        """As many edits as the policies would try, of the faulty program or of a variant that came nearer."""
+        base = dice.choice([self.task.problem.source, *(variant.source for variant in state.frontier)])
+        edits = pool(Site(source=base, seed=self.task.seed))
+        return Batch(base=base, edits=dice.sample(list(edits), min(len(edits), size(level))), why="edits at random")

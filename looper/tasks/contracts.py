@@ -1,0 +1,96 @@
+"""What the roles of document 003 answer (Phase Contracts), and what a task offers that is written by a role."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from looper.criteria import Evaluation, Rule
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+MOST_ISSUES = 5
+"""Issues of a critique at most (document 003, guardrails)."""
+
+
+class Steps(BaseModel):
+    """PLAN: what to do in this iteration."""
+
+    steps: list[Line] = Field(min_length=1, max_length=5, description="3 to 5 short steps")
+
+    def __str__(self) -> str:
+        return "; ".join(self.steps)
+
+
+class Draft(BaseModel):
+    """PRODUCE: the artifact."""
+
+    text: str = Field(min_length=1, description="the whole artifact, and nothing else")
+
+
+class Issue(BaseModel):
+    """One failed rule and how to mend it."""
+
+    rule: Line = Field(description="id of the failed rule")
+    problem: Line = Field(description="what is wrong, and where")
+    fix: Line = Field(description="the exact instruction that mends it")
+    sections: list[Line] = Field(default=[], description="headings, or names of parts, that have to change")
+
+
+class Critique(BaseModel):
+    """CRITIQUE: failed rules as exact instructions, the most important first."""
+
+    issues: list[Issue] = Field(min_length=1, max_length=MOST_ISSUES)
+
+
+class Confirmation(BaseModel):
+    """A person's word on the setup, before anything is spent (document 003, Setup Confirmation)."""
+
+    decision: Literal["yes", "no", "edit"]
+    thresholds: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default={}, description="by phase, to change")
+    max_iterations: Annotated[int, Field(ge=1, le=100)] | None = Field(default=None, description="to change")
+    leave_out: list[str] = Field(default=[], description="ids of rules to leave out")
+
+
+class Changes(BaseModel):
+    """What a refinement changed, measured on the text."""
+
+    changed: list[str]
+    """Headings or parts that were added, removed or altered, in order."""
+    unnamed: list[str] = []
+    """Those of them that no issue of the critique named."""
+
+
+@runtime_checkable
+class Written(Protocol):
+    """A task whose artifact a role writes and whose gate comes in phases, with checks that may have to be prepared."""
+
+    def enter(self, state: Any, phase: str) -> BaseModel:
+        """The state in a phase of the gate: its rules and those of the phases before it are active."""
+        ...
+
+    def unprepared(self, phase: str) -> Sequence[Rule]:
+        """Active rules whose check is given in words only."""
+        ...
+
+    def vacuous(self, prepared: Any) -> list[str]:
+        """Ids of rules whose prepared checks pass on an empty artifact, and so say nothing."""
+        ...
+
+    def equip(self, state: Any, prepared: Any) -> BaseModel:
+        """The state with checks that were prepared; rules that still have none are left to a judge."""
+        ...
+
+    def changes(self, before: Any, after: Any, critique: Critique) -> Changes:
+        """What a refinement changed."""
+        ...
+
+
+def by_rules(*, evaluation: Evaluation, notes: dict[str, str], **_: Any) -> Critique:
+    """The critique that no model writes: each failed rule with what its check said, blockers first."""
+    failed = [*evaluation.blockers, *(rule for rule in evaluation.failed if rule not in evaluation.blockers)]
+    return Critique(
+        issues=[
+            Issue(rule=rule, problem=notes.get(rule) or "the rule is not met", fix=f"meet the rule {rule}")
+            for rule in failed[:MOST_ISSUES]
+        ]
+    )

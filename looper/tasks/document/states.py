@@ -1,0 +1,105 @@
+"""What the document task passes around: artifacts with findings, revisions, work to do."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from looper.checks.kinds import Check
+from looper.criteria import Finding
+
+
+class PreparedCheck(BaseModel):
+    """A rule's check, written by the preparer."""
+
+    rule: str = Field(description="id of the rule")
+    check: Check
+
+
+class Prepared(BaseModel):
+    """PREPARE: a typed check for each rule that has none; a rule may have several."""
+
+    checks: list[PreparedCheck]
+
+
+class Artifact(BaseModel):
+    """The artifact, the phase of the gate it is judged in, and what the checks said of this very text."""
+
+    text: str
+    phase: str
+    prepared: dict[str, list[Check]] = {}
+    """By rule: checks that the preparer wrote."""
+    findings: dict[str, Finding] = {}
+    """By rule; of this text."""
+    last: str = ""
+
+
+class Replacement(BaseModel):
+    """One passage in place of another."""
+
+    find: str = Field(min_length=1, description="a passage that occurs exactly once in the artifact, to the letter")
+    replace: str
+
+
+class Revision(BaseModel):
+    """REFINE, or any other change: passages replaced, or the whole text."""
+
+    edits: list[Replacement] = Field(default=[], max_length=50)
+    text: str = Field(default="", description="the whole artifact, only where passages will not do")
+    why: str = ""
+    done: bool = Field(default=False, description="true only if nothing is left to change")
+
+    def __str__(self) -> str:
+        what = "the whole text" if self.text else f"{len(self.edits)} passages"
+        return self.why or f"{what} changed"
+
+
+class WorkOn(BaseModel):
+    """What the policy of the inner loop decides: which failed rule the writer works on next."""
+
+    rule: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"work on {self.rule}"
+
+
+class Decision(BaseModel):
+    """The next rule to work on, or nothing."""
+
+    action: WorkOn | None
+
+
+class Worked(BaseModel):
+    """Memory: how often the writer worked on each rule."""
+
+    tries: dict[str, int] = {}
+
+
+class Handed(BaseModel):
+    """The closing words on the artifact."""
+
+    text: str = ""
+
+
+class NewPlan(BaseModel):
+    """Other steps, or none if there is no way on."""
+
+    plan: "Plan | None"
+
+
+class Plan(BaseModel):
+    """Steps towards the artifact, and the first version of it where the design asks nobody else to write it."""
+
+    steps: list[str] = Field(min_length=1, max_length=5)
+    draft: str = Field(default="", description="the whole artifact")
+
+    def __str__(self) -> str:
+        return "; ".join(self.steps)
+
+
+class Judgement(BaseModel):
+    """A judge's verdict on one rule (SAFETY P13)."""
+
+    nonce: str = Field(description="the code that you were given for this question")
+    score: Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
+    reason: str = Field(description="one sentence")
