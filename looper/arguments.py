@@ -10,7 +10,8 @@ from looper.catalogue import nearest, options, search
 from looper.errors import ConfigError
 from looper.redact import looks_like_secret
 
-LITERAL = ("task.program", "task.tests", "task.root", "task.file", "task.python", "task.function", "model.path")
+LITERAL = ("task.program", "task.tests", "task.root", "task.file", "task.python", "task.function", "model.path",
+           "record")  # fmt: skip
 """Keys whose values are paths or commands: quoted for Hydra, so that blanks, commas and signs in them are theirs."""
 
 SHORT = {"-h": "--help", "-m": "--multirun", "-c": "--cfg", "-i": "--info", "-p": "--package", "-cd": "--config-dir"}

@@ -25,7 +25,7 @@ Parts of a run:
   budget=    {budgets}; budget.inner= and budget.outer= are its caps
   tracking=  {tracking}
   +experiment=  {experiments} (with -m)
-  seed=0  confirm=yes  outputs=DIR  sweep=NAME (with -m)  and every setting that --cfg job shows
+  seed=0  confirm=yes  record=FILE  outputs=DIR  sweep=NAME (with -m)  and every setting that --cfg job shows
 
 Flags:
   -m, --multirun    run a sweep               --cfg job         show the settings, run nothing

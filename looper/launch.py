@@ -206,8 +206,7 @@ class _Session:
                 self.journal.append(start)
                 self._publish()
                 outcome = execute(self.parts.loop, Run(stage))
-                waits = human.waits(cast.waiting) if outcome.status == "paused" else {}
-                return outcome.model_copy(update={"facts": {**outcome.facts, **waits}})
+                return _waiting(outcome, cast) if outcome.status == "paused" else outcome
             except KeyboardInterrupt:
                 end = Aborted("Ctrl-C twice: ended at once.")
                 return Run(stage).outcome(end.status, end.reason, detail=str(end))
@@ -264,6 +263,13 @@ class _Session:
         state = fold(self.journal.events, self.folder.path)
         for name, text in {**made, "summary.md": summary(outcome, state)}.items():
             write_whole(self.folder.path / name, redact(text).encode("utf-8", "replace"))
+
+
+def _waiting(outcome: Outcome, cast: Seats) -> Outcome:
+    """The pause with all questions that wait. Raises the ConfigError of an answer that did not fit."""
+    if cast.refused:
+        raise cast.refused[0]
+    return outcome.model_copy(update={"facts": {**outcome.facts, **human.waits(cast.waiting)}})
 
 
 def summary(outcome: Outcome, state: Mapping[str, Any]) -> str:

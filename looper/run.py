@@ -7,7 +7,7 @@ running again.
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
@@ -83,8 +83,8 @@ class Run:
     def do(self, name: str, fn: Callable[..., T], *args: Any, quantity: float = 1.0) -> T:
         """Measure or change the world once. Killed before it is recorded, it is done again.
 
-        `quantity` multiplies the step's price, where one step does several priced things. A value with `waited` says how
-        many seconds of it a server told us to wait: they are not working time.
+        `quantity` multiplies the step's price, where one step does several priced things. A value with `waited` says
+        how many seconds of it a server told us to wait: they are not working time.
         """
         price = self.ledger.budget.price(name, quantity=quantity)
 
@@ -102,7 +102,9 @@ class Run:
         if len(runs) == 1:
             return tuple(branch(run) for branch, run in zip(branches.values(), runs, strict=True))
         with ThreadPoolExecutor(max(1, len(branches))) as pool:
-            return tuple(pool.map(lambda branch, run: branch(run), branches.values(), runs))
+            begun = [pool.submit(branch, run) for branch, run in zip(branches.values(), runs, strict=True)]
+            wait(begun)  # `map` would cancel the branches that had not started when an early one failed
+        return tuple(branch.result() for branch in begun)
 
     def each(self, names: Iterable[str], fn: "Callable[[Run, str], T]") -> dict[str, T]:
         """Do the same for each of several names, side by side."""
@@ -160,11 +162,14 @@ class Run:
         return self._step(event, dict[str, Any], (), lambda _key: (Reply(value=payload), {}), lazy=True, event=event)
 
     def consider(self, artifact: str, evaluation: Evaluation, *, final: bool = False) -> None:
-        """Remember an evaluated state if it is the best so far; `final` decides a tie for it."""
+        """Remember an evaluated state if it is the best so far.
+
+        A tie is decided for the earlier one, but for this one if it is `final` or the task says `later_on_ties`.
+        """
         best = self.stage.best
-        if evaluation.better_than(best.evaluation if best else None) or (
-            final and best and not best.evaluation.better_than(evaluation)
-        ):
+        later = final or getattr(self.task, "later_on_ties", False)
+        tie = best is not None and not best.evaluation.better_than(evaluation)
+        if evaluation.better_than(best.evaluation if best else None) or (later and tie):
             self.stage.best = Best(artifact, evaluation)
 
     def outcome(self, status: Any, reason: str, **facts: Any) -> Outcome:

@@ -15,6 +15,15 @@ FIELDS = {
     "critique_done": "critique",
 }
 """Which field of run.json an event's payload becomes."""
+PHASES = {
+    "plan": "PLAN",
+    "produce": "PRODUCE", "observe": "PRODUCE",
+    "prepare_checks": "PREPARE", "checks_prepared": "PREPARE", "vacuous": "PREPARE", "equip": "PREPARE",
+    "probe": "EVALUATE", "judge": "EVALUATE", "gate": "EVALUATE",
+    "critique": "CRITIQUE", "critique_done": "CRITIQUE",
+    "act": "REFINE", "apply": "REFINE", "refinement_done": "REFINE",
+}  # fmt: skip
+"""Document 003's six phases by the step that belongs to each; other steps of `reflex` are no place in its cycle."""
 
 
 def fresh() -> dict[str, Any]:
@@ -68,7 +77,14 @@ def _place(state: dict[str, Any], event: Event) -> None:
     state["iteration"] = event.iteration or state["iteration"]
     state["phase"] = event.phase or state["phase"]
     if event.key and event.step != "affords":
-        state["current_step"] = event.step.upper()
+        state["current_step"] = _named(state, event.step)
+
+
+def _named(state: dict[str, Any], step: str) -> str:
+    """What a person calls the step: in reflex one of its phases."""
+    if state["design"] != "reflex":
+        return step.upper()
+    return PHASES[step] if step in PHASES else state["current_step"]
 
 
 def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
@@ -81,13 +97,23 @@ def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
     elif name == "resumed":
         state.update(status="running", waiting=None, stop={"passed": False, "reason": ""}, outcome=None)
     elif name in FIELDS:
-        state[FIELDS[name]] = load_payload(folder, event)
+        found = load_payload(folder, event)
+        state[FIELDS[name]] = _without_draft(found) if name == "plan_created" else found
         if name == "evaluation_done" and isinstance(state["evaluation"], dict):
             state["last_score"] = state["evaluation"].get("score", 0)
+    elif name == "setup_confirmed":
+        agreed = load_payload(folder, event)
+        state.update(criteria=agreed["criteria"], max_iterations=agreed["max_iterations"])
     elif name == "iteration_advanced" and isinstance(event.payload, dict):
         state["stagnation_count"] = event.payload.get("stagnation_count", state["stagnation_count"])
     elif name in ENDINGS and not event.key:
         _end(state, event, load_payload(folder, event))
+
+
+def _without_draft(payload: Any) -> Any:
+    """Of a plan that brings an artifact only the steps: the artifact is never in run.json."""
+    plan = payload["plan"] if isinstance(payload, dict) and isinstance(payload.get("plan"), dict) else payload
+    return plan["steps"] if isinstance(plan, dict) and isinstance(plan.get("steps"), list) else payload
 
 
 def _end(state: dict[str, Any], event: Event, outcome: dict[str, Any]) -> None:

@@ -121,7 +121,7 @@ def _check_runs(found: Findings, loop: Any, task: Any, budget: Budget, place: Pa
     journal, cast = Journal(place / "whole.jsonl", sync=False), _Everybody()
     whole = _run(loop, task, journal, budget, cast)
     steps = _finished(journal)
-    _check_end(found, whole, cast, loop)
+    _check_end(found, whole, cast, {*loop.roles, *getattr(task, "roles", {})})
     again = _run(loop, task, journal, budget)
     found.want(again == whole, "replay: a whole journal leads to another outcome")
     found.want(_finished(journal) == steps, "replay: a whole journal is not enough, new steps were taken")
@@ -132,13 +132,13 @@ def _check_runs(found: Findings, loop: Any, task: Any, budget: Budget, place: Pa
         found.want(poor.status in TERMINAL | {"paused"}, f"without {account} units: the end has no name")
 
 
-def _check_end(found: Findings, whole: Outcome, cast: _Everybody, loop: Any) -> None:
+def _check_end(found: Findings, whole: Outcome, cast: _Everybody, declared: set[str]) -> None:
     found.want(whole.status in TERMINAL | {"paused"}, f"the run ends as {whole.status!r}")
     found.want(
         whole.status != "completed" or whole.passed, "completed: the gate is not met by the best state (SPEC 0.1)"
     )
     found.want(whole.score is None or whole.artifact is not None, "a score is reported without its artifact (SPEC 0.3)")
-    strange = ", ".join(sorted(cast.roles - set(loop.roles)))
+    strange = ", ".join(sorted(cast.roles - declared))
     found.want(not strange, f"roles: {strange} is asked but not declared")
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from looper.criteria import Evaluation
-from looper.tasks.environment import FailureType, ProbePolicy
+from looper.tasks.environment import AskedProbe, FailureType, ProbePolicy
 from looper.types import Signal
 
 STEPS = 4
@@ -68,11 +68,12 @@ class Trial:
         self.seen += [brief, plan]
         memories = {policy.name: policy.initialize(state) for policy in self.policies()}
         for _ in range(STEPS):
-            signals = self.look(state)
+            state, signals = self.look(state)
             if (after := self.step(state, signals, memories)) is None:
                 break
             state = after
-        self.role("act", state=state, signals=self.look(state), history=[])
+        state, signals = self.look(state)
+        self.role("act", state=state, signals=signals, history=[])
         answer = self.role("evaluate", state=state, history=[])
         if answer is not None:
             self.verdict(self.found.same("conclude", lambda: self.task.conclude(state, answer)))
@@ -85,17 +86,33 @@ class Trial:
             self.found.want(isinstance(policy, ProbePolicy), f"{type(policy).__name__}: is no ProbePolicy")
         return policies
 
-    def look(self, state: Any) -> list[Signal]:
-        """What probes and gate say of a state."""
-        signals = [self.found.same(f"probe {p.name}", lambda p=p: p.test(state)) for p in self.task.probes()]
-        names = [signal.name for signal in signals]
+    def look(self, state: Any) -> tuple[Any, list[Signal]]:
+        """The state with what its probes found, their signals, and what the gate says."""
+        names = [probe.name for probe in self.task.probes()]
         self.found.want(names == list(dict.fromkeys(names)), "probes: two have the same name")
+        probes = [probe for probe in self.task.probes() if self.applies(probe, state)]
+        signals = [self.found.same(f"probe {p.name}", lambda p=p: self.read(p, state)) for p in probes]
+        absorb = getattr(self.task, "absorb", None)
+        if absorb:
+            state = self.found.same("absorb", lambda: absorb(state, signals))
         self.verdict(state)
         self.artifact(state)
         self.found.want(isinstance(self.task.key(state), str), "key: is no text")
         self.found.want(isinstance(self.task.describe(state), str), "describe: is no text")
         self.seen += [state, signals]
-        return signals
+        return state, signals
+
+    def applies(self, probe: Any, state: Any) -> bool:
+        """Whether there is anything to read, or to ask of somebody who is there."""
+        if isinstance(probe, AskedProbe):
+            return probe.question(state) is not None and self.task.policy(probe.step) is not None
+        return probe.applies(state) if hasattr(probe, "applies") else True
+
+    def read(self, probe: Any, state: Any) -> Signal:
+        """A reading, an asked one by the task's own policy."""
+        if isinstance(probe, AskedProbe):
+            return probe.reading(state, self.role(probe.step, **(probe.question(state) or {})))
+        return probe.test(state)
 
     def verdict(self, state: Any) -> Evaluation:
         """The gate is computed: from rules of the criteria, and consistent with its own score."""

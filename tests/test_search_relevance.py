@@ -114,6 +114,14 @@ def decided(task: Relevance, state: Ranking, level: float = 0.0, keys: Sequence[
     return action
 
 
+def resemblance(collection: Embedded, weights: Mapping[str, float], names: Sequence[str]) -> float:
+    """Cosine of weights and the mean of some documents."""
+    vector = np.zeros(len(collection.vocabulary))
+    for term, number in collection.numbers(weights).items():
+        vector[number] = weights[term]
+    return float(learn.unit(vector) @ learn.unit(learn.mean(collection.matrix, [collection.number(n) for n in names])))
+
+
 # Which policy, and what it does
 
 
@@ -148,17 +156,17 @@ def test_weights_move_towards_the_relevant_and_away_from_the_others(task: Releva
 
 
 def test_an_action_says_in_words_what_it_does(task: Relevance) -> None:
-    state = labelled(task, ["halt.0"], ["clock.0", "clock.1"])
+    state = labelled(task, ["shutdown.0"], ["clock.0", "clock.1", "clock.2"])
     why = decided(task, state).why
-    assert why.startswith("towards 1 relevant, away from 2 others: + ")
+    assert why.startswith("towards 1 relevant, away from 3 others: + ")
     assert "+ shutdown" in why
     assert "- cleanly" in why, "a stem is told as the word that people know"
 
 
 def test_a_higher_ladder_brings_more_words(library: Embedded) -> None:
     task = Relevance(collection=library, need="which_machine")
-    good = ["platform.machine", "platform.system"]
-    for bad in (["cmd", "pdb"], ["cmd", "pdb", "bdb", "code"]):
+    good = ["platform.platform", "platform.uname", "argparse"]
+    for bad in (["cmd", "pdb"], ["cmd", "pdb", "bdb", "code", "sched"]):
         counts = [len(decided(task, labelled(task, good, bad), level).weights) for level in (0.0, 1.0, 3.0)]
         assert counts == sorted(set(counts))
     counts = [len(decided(task, labelled(task, [], ["cmd"]), level).weights) for level in (0.0, 1.0, 3.0)]
@@ -182,10 +190,8 @@ def test_after_two_vain_rounds_the_search_leaves_what_it_found(library: Embedded
     state = labelled(task, [], bad)
     action = decided(task, state)
     assert action.why.startswith("nothing relevant among 10, so away from what they are like")
-    wide = dict(decided(task, labelled(task, [], bad[:1])).weights)
-    said = {term: sum(term in library.vector(name) for name in bad) for term in wide}
-    most = max(said, key=lambda term: (said[term], term))
-    assert action.weights.get(most, 0.0) < wide[most]
+    wide = decided(task, labelled(task, [], bad[:1])).weights
+    assert resemblance(library, action.weights, bad) < resemblance(library, wide, bad) - 0.05
     assert all(name not in bad for name in task.apply(state, action).ranking)
 
 
@@ -215,7 +221,7 @@ def test_the_words_of_a_plan_are_kept(task: Relevance) -> None:
     assert max(start.weights, key=lambda term: start.weights[term]) == "archiv"
     [policy] = [policy for policy in policies(task) if policy.name == "rocchio"]
     memory = policy.initialize(start)
-    state = task.ranked(start.weights, {"zip.0": True, "mail.0": False}, [["zip.0", "mail.0"]], "")
+    state = task.ranked(start.weights, {"mail.0": True, "zip.0": False}, [["mail.0", "zip.0"]], "")
     action = policy.decide(state, [], memory, 0.0)
     assert action is not None
     assert action.weights["archiv"] > 0
@@ -295,8 +301,9 @@ def test_what_is_labelled_counts_nowhere(small: Embedded) -> None:
 @pytest.mark.parametrize(
     "answers", [{}, {"halt.0": "made up"}], ids=["no answer", "an answer that names labelled ones"]
 )
-def test_labels_alone_earn_nothing(task: Relevance, answers: dict[str, str]) -> None:
+def test_labels_alone_earn_nothing(small: Embedded, answers: dict[str, str]) -> None:
     """As long as the weights stay, the score is that of the need's words on the same residual."""
+    task = exercise(small, [*GOOD, "port.0", "port.3", "clock.4"], labels=3)
     state, label = task.observe(None), task.policy("label")
     assert task.known is not None
     assert label is not None
@@ -310,7 +317,8 @@ def test_labels_alone_earn_nothing(task: Relevance, answers: dict[str, str]) -> 
         verdict = task.holdout(task.render(settled))
         assert verdict is not None
         assert verdict.score == pytest.approx(average_precision(words, left))
-    assert len(state.relevant) >= 4
+        assert verdict.score > 0
+    assert "halt.0" in state.relevant
 
 
 def test_the_gate_counts_what_is_confirmed_and_how_good_the_latest_labels_are(small: Embedded) -> None:
@@ -359,9 +367,8 @@ def test_what_was_not_labelled_decides_nothing(small: Embedded) -> None:
 
 
 def test_a_wrong_label_is_taken_as_it_is(task: Relevance) -> None:
-    _, journal = play(task, labeller=Simulated(skill=0.0))
-    state = Ranking.model_validate(steps(journal, "apply")[-1])
-    assert len(state.labels) >= 10
+    state = ended(task, play(task, labeller=Simulated(skill=0.0))[0])
+    assert len(state.labels) >= 5
     assert all(label is (name not in GOOD) for name, label in state.labels.items())
 
 

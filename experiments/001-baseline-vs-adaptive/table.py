@@ -19,13 +19,20 @@ import numpy as np
 import pandas as pd
 
 from looper.pages import data_of
+from looper.tasks.search.index import Embedded
 from looper.tasks.search.needs import shipped
+from looper.tasks.search.relevance import Relevance
 from looper.tasks.search.residual import average_precision
 
 HERE = Path(__file__).parent
 Z, RESAMPLES = 1.96, 10_000
 DESIGNS = ("adaptive", "baseline", "once", "random_walk")
 HALVES = ("building", "held_out")
+RIVALS = ("words", "once", "random_walk")
+"""Of adaptive in the relevance exercise: the need's words alone, the planned query alone, dice."""
+DEEP = 100
+"""Ranks that count: as many as both rankings have left when up to a hundred labelled documents are taken out."""
+COLLECTION = Embedded(cache="outputs/cache/search")
 
 
 def row(folder: Path) -> dict[str, Any]:
@@ -50,6 +57,9 @@ def row(folder: Path) -> dict[str, Any]:
 def load(sweep: Path) -> pd.DataFrame:
     frame = pd.DataFrame([row(file.parent) for file in sorted(sweep.glob("*/run.json"))])
     unfinished = frame[~frame.status.isin(["completed", "stopped", "failed"])]
+    counts = frame.groupby("design").size()
+    if counts.nunique() > 1:
+        raise SystemExit(f"the designs have not equally many runs ({counts.to_dict()}): run the sweep's command again.")
     if len(unfinished):
         raise SystemExit(f"{len(unfinished)} runs have not ended; run the sweep's command again first.")
     return frame
@@ -183,8 +193,14 @@ def scores(need: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple
     left = shipped()[need].relevant - out
     if not left:
         return None
-    first, second = ([name for name in page["ranking"] if name not in out] for page in (one, other))
+    first, second = ([name for name in page["ranking"] if name not in out][:DEEP] for page in (one, other))
     return average_precision(first, left), average_precision(second, left)
+
+
+def words(need: str) -> dict[str, Any]:
+    """The need's words as the query, nothing else: no plan, no related word, no label."""
+    task = Relevance(collection=COLLECTION, need=need, depth=400)
+    return {"labels": {}, "ranking": task.observe(None).ranking}
 
 
 def pairs(frame: pd.DataFrame, rival: str) -> pd.DataFrame:
@@ -194,7 +210,8 @@ def pairs(frame: pd.DataFrame, rival: str) -> pd.DataFrame:
     for (subject, design, seed), folder in runs.items():
         if design != "adaptive":
             continue
-        found = scores(subject, kept(folder), kept(runs[subject, rival, seed]))
+        other = words(subject) if rival == "words" else kept(runs[subject, rival, seed])
+        found = scores(subject, kept(folder), other)
         if found:
             rows.append({"subject": subject, "half": shipped()[subject].half, "seed": seed, "adaptive": found[0],
                          rival: found[1]})  # fmt: skip
@@ -208,9 +225,10 @@ def relevance(sweep: Path) -> tuple[pd.DataFrame, str]:
     frame["confirmed"] = [sum(page["labels"].values()) for page in pages]
     text = exercise(frame, "gate met", {"met": 2, "labels": 1})
     lines = ["Average precision on the residual that both share, means over needs:\n",
-             "| half | rival | needs | adaptive | rival's | difference [95 %] |", "|---|---|---|---|---|---|"]  # fmt: skip
+             "| half | rival | needs | adaptive | rival's | difference [95 %] |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
     drawn: dict[str, Callable[[], Any]] = {}
-    for rival in ("once", "random_walk"):
+    for rival in RIVALS:
         found = pairs(frame, rival)
         for half in HALVES:
             means = found[found.half == half].groupby("subject")[["adaptive", rival]].mean()
@@ -229,8 +247,8 @@ def scatter(means: Mapping[str, pd.DataFrame], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, grid = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained", sharex=True, sharey=True)
-    for axes, rival in zip(grid, ("once", "random_walk"), strict=True):
+    figure, grid = plt.subplots(1, len(RIVALS), figsize=(12, 4.5), layout="constrained", sharex=True, sharey=True)
+    for axes, rival in zip(grid, RIVALS, strict=True):
         for half, mark in zip(HALVES, ("o", "^"), strict=True):
             values = means[f"{rival} / {half}"]
             axes.plot(values[rival], values["adaptive"], mark, alpha=0.7, label=half.replace("_", " "))

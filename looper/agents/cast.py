@@ -42,6 +42,8 @@ class Seats:
     """Where answers of models and people are written down."""
     waiting: list[dict[str, Any]] = field(default_factory=list)
     """Questions that people were asked and did not answer, of all branches."""
+    refused: list[ConfigError] = field(default_factory=list)
+    """Answers of people that did not fit, of all branches."""
     _made: dict[tuple[str, str], Agent] = field(default_factory=dict)
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
@@ -75,7 +77,7 @@ class Seats:
         if name == "offline":
             return self._offline(role, step, task)
         if name == "human":
-            return Human(self.answers, self.terminal, self._templates(role, task), self.waiting)
+            return Human(self.answers, self.terminal, self._templates(role, task), self.waiting, self.refused)
         if name == "simulated":
             return build(Simulated, *self._settings(role, Simulated))
         if name == "recording":

@@ -145,13 +145,19 @@ class Human:
     """`prompt.Templates` of the role; None: those of a role that has none."""
     waiting: list[dict[str, Any]] = field(default_factory=list)
     """Where a question that is not answered is put; shared by all seats, as several can be asked at once."""
+    refused: list[ConfigError] = field(default_factory=list)
+    """Answers that did not fit; shared too, because a branch that pauses may hide what another one raised."""
     kind: ClassVar[str] = "human"
 
     def answer(self, question: Question) -> Reply:
         text = self.answers.get(question.key)
         if text is None:
             text = self._asked(question)
-        return Reply(value=understand(from_file(text), question.returns), said=text, by="human")
+        try:
+            return Reply(value=understand(from_file(text), question.returns), said=text, by="human")
+        except ConfigError as error:
+            self.refused.append(error)
+            raise
 
     def _asked(self, question: Question) -> str:
         """What a person says on the terminal. Raises Paused without one, or when they end the input."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from looper.agents.human import apart
 from looper.console.blocks import cell, columns, score
 from looper.console.screen import brief, plain
 from looper.console.summary import Story, advice, glance, iterations, phase, units
@@ -98,8 +99,10 @@ def status_lines(story: Story) -> list[str]:
         f"score: {score(reached)}",
         f"units: {units(story)}",
     ]
-    if asked := story.waiting:
+    for asked in apart(story.waiting):
         lines.append(f"waiting for: {brief(asked.get('role', 'a person'))} ({brief(asked.get('key', ''))})")
+        told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n") if line)
+        lines += [f"  | {plain(line)}" for line in told_them]
     lines.append(f"folder: {brief(story.folder.path, 300)}")
     return [*lines, f"next: {told}"] if told and story.status != "running" else lines
 

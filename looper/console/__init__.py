@@ -13,7 +13,8 @@ from typing import Any, Self, TextIO
 
 from pydantic_core import to_jsonable_python
 
-from looper.agents.human import example, from_file, understand
+from looper.agents import cast
+from looper.agents.human import example, from_file, only_word_field, understand
 from looper.console.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
 from looper.console.gauge import Gauge
 from looper.console.screen import Screen, brief
@@ -24,6 +25,8 @@ from looper.journal import Event
 from looper.launch import Audience, Parts
 from looper.types import Outcome, Question
 
+WHOLE = ("system", "prompt", "setup")
+"""Parts of a question that are shown whole: what a model would see, and what is to be confirmed."""
 SHOWN = 60
 """Lines of each part of a question's context that are shown; the whole of it is in the journal's neighbours."""
 
@@ -150,7 +153,7 @@ def announcement(parts: Parts, folder: Folder, resumed: bool) -> list[str]:
     what = f"{parts.loop.name} on {brief(alias_of(parts.task), 60)}: {brief(parts.task.goal, 200)}"
     lines = [
         f"{'resuming' if resumed else 'running'} {what}",
-        *(f"  {role}: {brief(who(config, role), 100)}" for role in getattr(parts.loop, "roles", {})),
+        *(f"  {role}: {brief(who(config, role, parts), 100)}" for role in getattr(parts.loop, "roles", {})),
         f"  budget: {caps(parts)}; at a limit: {parts.budget.on_limit}; seed {config.get('seed') or 0}",
     ]
     if origin := getattr(parts.task, "origin", ""):
@@ -161,16 +164,17 @@ def announcement(parts: Parts, folder: Folder, resumed: bool) -> list[str]:
     return [*lines, f"  folder: {brief(folder.path, 300)}"]
 
 
-def who(config: dict[str, Any], role: str) -> str:
+def who(config: dict[str, Any], role: str, parts: Parts | None = None) -> str:
     """Who fills a role, for people; a recording and a simulation are called what they are."""
-    settings = {**(config.get("model") or {"name": "offline"}), **((config.get("agents") or {}).get(role) or {})}
-    name = str(settings.get("model", settings.get("name", "offline")))
-    if name == "offline":
-        return "policy (the task's own; no model)"
+    steps = getattr(parts.loop, "steps", {}).get(role, ()) if parts else ()
+    name, more = cast.who(config, role, steps, parts.task if parts else None)
     if name in LABELS:
-        more = {"recording": settings.get("path"), "simulated": f"skill {settings.get('skill', 0.6)}"}[name]
         return f"{name} ({LABELS[name]}, {more})"
-    return name if name in ("policy", "human") else f"model:{name}"
+    told = {
+        "policy": "policy (the task's own; no model)", "human": f"human{f' ({more})' if more else ''}", "setting": more,
+        "policy or recording": f"policy (the task's own), where it has none recording ({LABELS['recording']}, {more})",
+    }  # fmt: skip
+    return told.get(name, f"model:{name}")
 
 
 def caps(parts: Parts) -> str:
@@ -182,8 +186,10 @@ def asking(question: Question) -> list[str]:
     """A question as a person reads it: who is asked, what is known, what an answer looks like."""
     lines = ["", f"── {question.role} is asked: {question.step} ({question.key}) ──"]
     for name, value in question.context.items():
-        lines += [f"{name}:", *(f"  {line}" for line in readable(value))]
-    lines.append("The answer, as JSON or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort). Its fields:")
+        shown = value.split("\n") if name in WHOLE else readable(value)
+        lines += [f"{name}:", *(f"  {line}" for line in shown)]
+    plain_form = "as plain text, JSON" if only_word_field(question.returns) else "as JSON"
+    lines.append(f"The answer, {plain_form} or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort). Its fields:")
     schema = question.returns.model_json_schema()
     needed = schema.get("required", [])
     for name, info in schema.get("properties", {}).items():

@@ -69,7 +69,9 @@ def _advance(data: Mapping[str, Any]) -> str:
     parts += [f"score {score(data['score'])}"] if "score" in data else []
     parts += [f"feedback {data['feedback']:+.2f}"] if isinstance(data.get("feedback"), float) else []
     parts += [f"{name} {amount(data[f'{name}_left'])} left" for name in ("inner", "outer") if data.get(f"{name}_left")]
-    action = ": ".join(str(data[key]) for key in ("policy", "action", "result") if data.get(key))
+    said = [str(data[key]) for key in ("policy", "action", "result") if data.get(key)]
+    parts += [f"regressions {names_of(data['regressions'])}"] if data.get("regressions") else []
+    action = ": ".join(said[1:] if said[1:] and said[1].startswith(f"{said[0]}:") else said)
     return ", ".join([*parts, action] if action else parts)
 
 
@@ -109,7 +111,11 @@ class Block:
     max_iterations: int | None = None
     plan: str = ""
     artifact: str | None = None
-    changed: str = ""
+    changed: list[str] = field(default_factory=list)
+    """What the latest change of the artifact was, a line each; of an artifact that is still to be evaluated."""
+    shown: list[str] = field(default_factory=list)
+    """Hash and changes of the artifact that was evaluated."""
+    regressions: list[str] = field(default_factory=list)
     critique: list[str] = field(default_factory=list)
     verdict: dict[str, Any] | None = None
     iteration: int = 0
@@ -120,16 +126,23 @@ class Block:
         if event.event == "evaluation_done":
             due = self._verdict(event)
         elif event.event == "plan_created":
-            self.plan = brief(load_payload(self.folder, event))
+            self.plan = brief(steps_of(load_payload(self.folder, event)))
         elif event.event in ARTIFACTS:
             self._artifact(event, load_payload(self.folder, event))
         elif event.event == "critique_done":
             self.critique = fixes(load_payload(self.folder, event))
         elif event.event == "phase_switched":
             due = [*self.flush(), *self._whole()]
+        elif event.event == "setup_confirmed":
+            self.max_iterations = load_payload(self.folder, event)["max_iterations"]
         elif event.event == "iteration_advanced" or event.event in ENDINGS:
+            self._regressed(event)
             due = self.flush()
         return due
+
+    def _regressed(self, event: Event) -> None:
+        data = event.payload if event.event == "iteration_advanced" else None
+        self.regressions = data.get("regressions") or [] if isinstance(data, dict) else []
 
     def flush(self) -> list[str]:
         """The block of the iteration so far, once."""
@@ -143,7 +156,7 @@ class Block:
             f"Score: {score(verdict.get('score'))} | {'PASS' if verdict.get('passed') else 'FAIL'} ──"
         )
         lines = [head, *self._details(verdict)] if self.artifact is not None else [head]
-        self.changed, self.critique = "", []
+        self.critique, self.regressions = [], []
         return lines
 
     def _verdict(self, event: Event) -> list[str]:
@@ -153,23 +166,28 @@ class Block:
         new = self.verdict and (event.iteration, verdict.get("phase")) != (self.iteration, self.verdict.get("phase"))
         due = self.flush() if new else []
         self.iteration, self.verdict = event.iteration, verdict
+        digest = hashlib.sha256((self.artifact or "").encode("utf-8", "replace")).hexdigest()[:8]
+        self.shown, self.changed = [f"Hash: {digest}", *(self.changed or ["Changed: nothing"])], []
         return due
 
     def _artifact(self, event: Event, data: Any) -> None:
         if isinstance(data, dict) and isinstance(data.get("text"), str):
             self.artifact = data["text"]
-            names = data.get("changed") or []
-            first = "initial generation" if event.event == "artifact_created" else "not said"
-            self.changed = brief(", ".join(str(name) for name in names) if names else first)
+            if event.event == "artifact_created":
+                self.changed = ["Changed: initial generation"]
+            elif "changed" in data:
+                self.changed = [f"Changed: {names_of(data['changed'], 'nothing')}"]
+                if data.get("unnamed"):
+                    self.changed.append(f"Changed without being named by the critique: {names_of(data['unnamed'])}")
+            else:
+                self.changed = ["Changed: not said"]
 
     def _details(self, verdict: Mapping[str, Any]) -> list[str]:
         """Document 003's lines, for designs that work on an artifact."""
-        digest = hashlib.sha256((self.artifact or "").encode("utf-8", "replace")).hexdigest()[:8]
-        lines = [
-            f"Plan: {self.plan or 'none'}", f"Hash: {digest}", f"Changed: {self.changed or 'nothing'}",
-            f"Failed: {names_of(verdict.get('failed'))}", f"Warnings: {names_of(verdict.get('warnings'))}",
-            f"Artifact: {self.folder / 'artifact.md'}",
-        ]  # fmt: skip
+        lines = [f"Plan: {self.plan or 'none'}", *self.shown]
+        lines += [f"Failed: {names_of(verdict.get('failed'))}", f"Warnings: {names_of(verdict.get('warnings'))}"]
+        lines += [f"Regressions: {names_of(self.regressions)}"] if self.regressions else []
+        lines += [f"Artifact: {self.folder / 'artifact.md'}"]
         return lines if verdict.get("passed") else lines + self.critique
 
     def _whole(self) -> list[str]:
@@ -177,8 +195,14 @@ class Block:
         return ["", self.artifact, ""] if self.artifact is not None else []
 
 
-def names_of(ids: Any) -> str:
-    return brief(", ".join(str(name) for name in ids), 200) if isinstance(ids, Sequence) and ids else "none"
+def steps_of(plan: Any) -> Any:
+    """The steps of a plan on one line, without a draft that it may bring; another plan as it is."""
+    steps = plan.get("steps") if isinstance(plan, dict) else None
+    return "; ".join(str(step) for step in steps) if isinstance(steps, list) else plan
+
+
+def names_of(ids: Any, none: str = "none") -> str:
+    return brief(", ".join(str(name) for name in ids), 200) if isinstance(ids, Sequence) and ids else none
 
 
 def fixes(critique: Any) -> list[str]:

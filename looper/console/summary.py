@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from looper.agents.human import apart, together
 from looper.budget import Budget
 from looper.console.blocks import LABELS, amount, filler, names_of, score
 from looper.console.screen import brief, plain
@@ -66,7 +67,8 @@ class Story:
         for event in reversed(self.events):
             if event.event == "paused" and not event.key:
                 asked = load_payload(self.folder.path, event).get("facts", {}).get("waiting")
-                return asked if asked and asked.get("key") not in answered else None
+                left = [one for one in apart(asked) if one.get("key") not in answered]
+                return together(left) if left else None
         return None
 
     @property
@@ -118,8 +120,16 @@ def final_summary(story: Story) -> list[str]:
     if story.holdout is not None:
         lines.append(f"holdout_score: {score(story.holdout)} (hidden checks, measured once at the end)")
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
-    lines += spending(story) + labels(story) + distance(story) + files(story.folder.path)
+    lines += setup_shown(story) + spending(story) + labels(story) + distance(story) + files(story.folder.path)
     return lines + _artifact(story) + _patches(story) + _next(story)
+
+
+def setup_shown(story: Story) -> list[str]:
+    """The criteria, thresholds and limit that wait for a confirmation, in full (document 003, Setup Confirmation)."""
+    asked = story.waiting
+    if story.state["stop"]["reason"] != "confirm" or not asked or not asked.get("prompt"):
+        return []
+    return ["to confirm:", *(f"  {plain(line)}" for line in asked["prompt"].split("\n"))]
 
 
 def iterations(state: Mapping[str, Any]) -> str:
@@ -217,7 +227,14 @@ def advice(story: Story) -> str:
     reason, go_on = story.state["stop"]["reason"], f"looper resume {story.name}"
     if story.status in TERMINAL:
         return ""
-    if asked := story.waiting:
+    asked = story.waiting
+    if asked and reason == "confirm":
+        return f'{go_on} answer=yes (or answer=no, or answer=\'{{"decision": "edit", "max_iterations": 3}}\')'
+    if asked and asked.get("others"):
+        keys = [brief(one["key"], 120) for one in apart(asked)]
+        form = ", ".join(f'"{key}": ...' for key in keys)
+        return f"{go_on} answer='{{{form}}}' (some or all of them, or answer=@FILE)"
+    if asked:
         form = json.dumps({key: _kind(info) for key, info in asked.get("answer", {}).get("properties", {}).items()})
         return f"{go_on} answer='{brief(form, 600)}' (or answer=@FILE); asked: {brief(asked.get('role', ''), 40)}"
     if reason == "confirm" and story.facts.get("account"):

@@ -92,6 +92,8 @@ class Course:
     planner_calls: int = 0
     best: Any = None
     """The state whose artifact is the run's best."""
+    visited: set[str] = dataclasses.field(default_factory=set)
+    """Keys of all states of all plans: no action leads to one of them again (SPEC 1.4)."""
 
     def facts(self) -> dict[str, Any]:
         """What the comparison needs, however the run ends (SPEC 1.8)."""
@@ -193,7 +195,9 @@ class Walk:
         self.level = design.ladder.start
         self.state: Any = None
         self.visited: set[str] = set()
-        self.steps = self.steady = self.mistakes = 0
+        self.earlier: set[str] = set()
+        """Visited along earlier plans."""
+        self.steps = self.steady = self.mistakes = self.refusals = 0
         self.met, self.fresh = False, True
         self.refused = ""
 
@@ -204,6 +208,8 @@ class Walk:
     def begin(self, state: Any) -> None:
         self.state = state
         self.visited = {self.task.key(state)}
+        self.earlier = set(self.course.visited)
+        self.course.visited |= self.visited
         self.memories = {policy.name: policy.initialize(state) for policy in self.policies}
 
     def step(self) -> str | None:
@@ -270,8 +276,10 @@ class Walk:
         action = worked(self.task, run, before, action)
         after = run.do("apply", self.task.apply, before, action, quantity=self.task.quantity(action))
         key = self.task.key(after)
-        self.fresh = key not in self.visited
+        self.fresh = key not in self.visited | self.earlier
         if not self.fresh:
+            if key in self.visited:
+                self.mistakes += 1  # of an earlier plan's states the policy, whose memory is new, knows nothing
             self.refuse(run, action, after, turn["policy"])
             return
         feedback = self.task.feedback(before, after)
@@ -280,6 +288,7 @@ class Walk:
         self.remember(action, after, feedback)
         self.state = after
         self.visited.add(key)
+        self.course.visited.add(key)
         self.record(run, {**turn, "state": self.task.describe(before)[:500], "feedback": feedback})
 
     def remember(self, action: Any, after: Any, feedback: float) -> None:
@@ -289,13 +298,14 @@ class Walk:
 
     def refuse(self, run: Run, action: Any, after: Any, policy: str) -> None:
         """An action that changes nothing or leads back is not a step; the policy is told, and not for ever."""
-        self.mistakes += 1
+        self.refusals += 1
         self.refused = (
             f"{str(action)[:500]}: changed nothing, or led back to a visited state ({self.task.describe(after)})"
         )
         run.note("action_refused", policy=policy, action=str(action)[:500], mistakes=self.mistakes)
-        if self.mistakes >= self.design.max_mistakes:
+        if self.mistakes >= self.design.max_mistakes or self.refusals > self.design.max_steps:
             times = f"{self.mistakes} actions in a row" if self.mistakes > 1 else "an action"
+            times = times if self.mistakes else f"{self.refusals} actions"
             raise PhaseError(f"policy {policy}: {times} changed nothing or led back to a visited state.")
         self.remember(action, after, -1.0)
 

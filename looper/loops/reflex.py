@@ -12,13 +12,18 @@ from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.criteria import Evaluation
-from looper.errors import BudgetExceeded, Interruption, PhaseError, StopRequested
-from looper.loops.look import look
+from looper.errors import BudgetExceeded, Interruption, PhaseError
+from looper.loops.confirm import confirm
+from looper.loops.look import look, steps
+from looper.loops.prepare import prepare
 from looper.loops.progress import Progress
 from looper.run import Run
-from looper.tasks.contracts import Confirmation, Critique, Written, by_rules
+from looper.tasks.contracts import Critique, Written, by_rules, with_regressions
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
+
+MET = ("threshold_reached", "no_major_issues")
+"""Reasons of a run that is completed; they come before every other one (SPEC 2.4)."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -44,6 +49,11 @@ class Reflex:
         "critic": "turns failed rules into exact instructions",
         "refiner": "changes the artifact where the critique says so",
     }
+    steps: ClassVar[dict[str, tuple[str, ...]]] = {
+        "owner": ("confirm",), "planner": ("plan",), "producer": ("produce",), "preparer": ("prepare_checks",),
+        "critic": ("critique",), "refiner": ("act",),
+    }  # fmt: skip
+    """What each role is asked, for the announcement of who will answer."""
     events: ClassVar[dict[str, str]] = {
         "plan": "plan_created",
         "prepare_checks": "checks_prepared",
@@ -77,62 +87,47 @@ class Cycle:
         self.progress = Progress(task.criteria, design.min_gain, design.stagnant, design.blocked)
         self.state: Any = None
         self.signals: list[Any] = []
-        self.prepared: dict[str, Any] = {}
-        self.critique: Critique | None = None
         self.history: list[dict[str, Any]] = []
 
     def go(self) -> Outcome:
         if self.design.confirmation:
-            self.confirm()
+            self.limit = confirm(self.task, self.run, self.limit)
+            self.progress.criteria = self.task.criteria
+        self.run.keep("iteration_advanced")  # it costs nothing: an iteration is told also when the time is up
         for number in range(1, self.limit + 1):
-            turn = self.run.scope("iteration")
-            self.run.phase(self.phase)
-            plan = self.plan(turn)
-            if self.state is None:
-                self.begin(turn, plan)
-            verdict, stop = self.evaluate(turn)
-            if stop is None and number == self.limit:
-                stop = "iteration_limit"
-            if stop is None:
-                self.improve(turn, verdict)
-            self.advance(turn, number, plan, verdict)
-            if stop is not None:
+            if stop := self.iteration(self.run.scope("iteration"), number):
                 return self.end(stop)
         raise AssertionError("the last iteration ends the run")
 
-    def confirm(self) -> None:
-        """The setup, confirmed or edited by whoever owns the task (SPEC 2.9)."""
-        criteria = self.task.criteria
-        word = self.run.ask(
-            "owner", Confirmation, step="confirm", rules=[rule.model_dump() for rule in criteria.rules],
-            thresholds={phase.name: phase.threshold for phase in criteria.phases}, max_iterations=self.limit,
-        )  # fmt: skip
-        if word.decision == "no":
-            raise StopRequested("the setup was not confirmed.")
-        self.limit = word.max_iterations or self.limit
-        amend = getattr(self.task, "amend", None)
-        if word.decision == "edit" and (word.thresholds or word.leave_out):
-            if amend is None:
-                raise PhaseError("the rules of this task cannot be edited; confirm them with yes, or stop.")
-            amend(word)
-            self.progress.criteria = self.task.criteria
+    def iteration(self, turn: Run, number: int) -> str | None:
+        """One cycle; why the run ends after it, or None."""
+        self.run.phase(self.phase)
+        plan = self.plan(turn, number)
+        if self.state is None:
+            self.begin(turn, plan)
+        verdict, stop = self.evaluate(turn)
+        if stop in MET:
+            self.run.stage.check = lambda: None  # whoever asks now for a stop comes too late: the gate is met
+        if stop is None and number == self.limit:
+            stop = "iteration_limit"
+        stop = stop or self.unaffordable(turn)
+        critique = None if stop else self.improve(turn, verdict)
+        self.advance(turn, number, plan, verdict, critique)
+        return stop
 
     # The six phases
 
-    def plan(self, turn: Run) -> Any:
+    def plan(self, turn: Run, number: int) -> Any:
         """PLAN, given the failures of the last evaluation."""
-        failures = self.progress.failures(self.state, self.task)
         return turn.ask(
-            "planner", self.task.answer("plan"), step="plan", **turn.brief, failures=failures,
-            critique=self.critique, iteration=len(self.history) + 1,
+            "planner", self.task.answer("plan"), step="plan", **turn.brief, failures=self.progress.failures(),
+            regressions=self.progress.regressions, iteration=number,
         )  # fmt: skip
 
     def begin(self, turn: Run, plan: Any) -> None:
         """PRODUCE beside PREPARE: both depend on the plan only."""
-        self.state, _ = turn.parallel(
-            produce=lambda branch: self.produce(branch, plan), prepare=lambda branch: self.prepare(branch)
-        )
-        self.enter(self.phase)
+        self.state, prepared = turn.parallel(produce=lambda branch: self.produce(branch, plan), prepare=self.prepare)
+        self.enter(turn, prepared)
         turn.note("artifact_created", text=self.task.render(self.state))
 
     def produce(self, turn: Run, plan: Any) -> Any:
@@ -141,99 +136,121 @@ class Cycle:
         draft: Any = turn.ask("producer", self.task.answer("produce"), step="produce", **turn.brief, plan=plan)
         return turn.do("observe", self.task.observe, draft)
 
-    def prepare(self, turn: Run) -> None:
-        """PREPARE: checks for the active rules that have none; vacuous ones are sent back once (SPEC 2.6)."""
-        rules = list(self.written.unprepared(self.phase)) if self.written else []
-        if not rules or self.written is None:
-            turn.note("checks_prepared", phase=self.phase, rules=[], vacuous=[])
-            return
-        kind, vacuous = self.task.answer("prepare_checks"), list[str]()
-        prepared: Any = None
-        for _attempt in range(2):
-            prepared = turn.ask(
-                "preparer", kind, step="prepare_checks", **turn.brief, rules=rules, vacuous=vacuous, refused=prepared
-            )
-            vacuous = turn.do("vacuous", self.written.vacuous, prepared)
-            if not vacuous:
-                break
-        self.prepared[self.phase] = prepared
-        if vacuous:
-            turn.note("checks_replaced", phase=self.phase, rules=vacuous, by="judge")
-
-    def enter(self, phase: str) -> None:
-        """The state with the rules and the checks of a phase."""
+    def prepare(self, turn: Run) -> Any:
+        """PREPARE: checks for the rules of the phase that have none."""
         if self.written is not None:
-            self.state = self.written.enter(self.state, phase)
-            for prepared in self.prepared.values():
-                self.state = self.written.equip(self.state, prepared)
+            return prepare(self.task, self.written, turn, self.phase)
+        turn.note("checks_prepared", phase=self.phase, checks=[])
+        return None
+
+    def enter(self, turn: Run, prepared: Any) -> None:
+        """The state with the rules of the phase, and the checks that were prepared for them."""
+        if self.written is not None:
+            self.state = self.written.enter(self.state, self.phase)
+            if prepared is not None:
+                self.state = turn.do("equip", self.written.equip, self.state, prepared)
 
     def evaluate(self, turn: Run) -> tuple[Evaluation, str | None]:
         """EVALUATE, and again with the rules of the next phase when this one is passed; why to stop, if at all."""
         while True:
             self.state, self.signals = look(self.task, turn, self.state)
             verdict = turn.do("gate", self.task.evaluate, self.state)
-            self.run.consider(self.task.render(self.state), verdict)
             last = self.phase == self.phases[-1]
-            stop = self.progress.take(self.phase, verdict, last=last)
+            self.consider(verdict, last)
+            stop = self.progress.take(self.phase, verdict, self.notes(), last=last)
             if not verdict.passed or last:
                 return verdict, stop
             self.switch(turn)
+
+    def consider(self, verdict: Evaluation, last: bool) -> None:
+        """Best so far: a later phase outranks an earlier one, and the gate is met in the last one only (SPEC 0.3)."""
+        best = self.run.best
+        if best and best.evaluation.phase != verdict.phase:
+            self.run.stage.best = None
+        met = verdict.passed and last
+        self.run.consider(self.task.render(self.state), verdict.model_copy(update={"passed": met}))
+
+    def notes(self) -> dict[str, str]:
+        """What the checks said of each rule, where the task tells."""
+        told = getattr(self.task, "notes", None)
+        return dict(told(self.state)) if told else {}
 
     def switch(self, turn: Run) -> None:
         """The next phase on the same artifact (SPEC 2.2)."""
         before, self.phase = self.phase, self.phases[self.phases.index(self.phase) + 1]
         turn.note("phase_switched", before=before, phase=self.phase)
         self.run.phase(self.phase)
-        self.prepare(turn)
-        self.enter(self.phase)
+        self.enter(turn, self.prepare(turn))
 
-    def improve(self, turn: Run, verdict: Evaluation) -> None:
+    def unaffordable(self, turn: Run) -> str | None:
+        """Why there can be no REFINE, because nobody could pay to evaluate it (SPEC 2.1)."""
+        asked = {"act": "refiner", "plan": "planner"} | ({"critique": "critic"} if self.written else {})
+        agents = {step: self.run.stage.cast.agent(role, step, self.task) for step, role in asked.items()}
+        paid = [step for step, agent in agents.items() if getattr(agent, "kind", "model") != "policy"]
+        if turn.affords(*paid, *steps(self.task)):
+            return None
+        return "budget_exhausted" if turn.affords() else "time_limit"
+
+    def improve(self, turn: Run, verdict: Evaluation) -> Critique:
         """CRITIQUE of the failed rules, and REFINE of what it names."""
-        notes = self.progress.notes(self.state, self.task)
-        self.critique = self.criticise(turn, verdict, notes)
+        critique = self.criticise(turn, verdict)
         before = self.state
         change: Any = turn.ask(
             "refiner", self.task.answer("act"), step="act", **turn.brief, state=self.state, signals=self.signals,
-            history=self.history, critique=self.critique,
+            history=self.history, critique=critique,
         )  # fmt: skip
         if not getattr(change, "done", False):
             self.state = turn.do("apply", self.task.apply, before, change, quantity=self.task.quantity(change))
-        found = self.written.changes(before, self.state, self.critique) if self.written else None
+        found = self.written.changes(before, self.state, critique) if self.written else None
         more = found.model_dump() if found else {}
         turn.note("refinement_done", text=self.task.render(self.state), **more)
+        return critique
 
-    def criticise(self, turn: Run, verdict: Evaluation, notes: dict[str, str]) -> Critique:
-        """The critic's issues, each of a rule that failed; without a critic's seat in this task, by the rules alone."""
-        context = {"evaluation": verdict, "notes": notes, "regressions": self.progress.regressions}
+    def criticise(self, turn: Run, verdict: Evaluation) -> Critique:
+        """Issues of failed rules, regressions among them; without a critic's seat in this task, by the rules alone."""
+        notes, regressions = self.notes(), self.progress.regressions
         if self.written is None:
-            critique = by_rules(**context)
+            critique = by_rules(evaluation=verdict, notes=notes, regressions=regressions)
             turn.note("critique_done", **critique.model_dump(mode="json"))
             return critique
+        said = self.asked(turn, verdict, notes)
+        critique = with_regressions(said, regressions, notes)
+        if critique != said:
+            turn.note("critique_done", **critique.model_dump(mode="json"))
+        return critique
+
+    def asked(self, turn: Run, verdict: Evaluation, notes: dict[str, str]) -> Critique:
+        """The critic's answer, sent back once if it names a rule that did not fail."""
         refused = ""
         for _attempt in range(2):
             critique = turn.ask(
-                "critic", Critique, step="critique", **turn.brief, state=self.state, **context, refused=refused
-            )
+                "critic", Critique, step="critique", **turn.brief, state=self.state, evaluation=verdict, notes=notes,
+                regressions=self.progress.regressions, refused=refused,
+            )  # fmt: skip
             strange = [issue.rule for issue in critique.issues if issue.rule not in verdict.failed]
             if not strange:
                 return critique
             refused = f"{', '.join(strange)}: these rules did not fail, or do not exist"
         raise PhaseError(f"critic: {refused}, twice.")
 
-    def advance(self, turn: Run, number: int, plan: Any, verdict: Evaluation) -> None:
+    def advance(self, turn: Run, number: int, plan: Any, verdict: Evaluation, critique: Critique | None) -> None:
+        """The iteration as histories and people read it; `critique` is what was done about this evaluation."""
+        passed = f"{verdict.passed_rules} of {verdict.total_rules} rules pass"
+        done = " / ".join(f"{issue.rule}: {issue.fix}" for issue in critique.issues) if critique else ""
         entry = {
-            "step": number, "phase": self.phase, "plan": str(plan)[:200], "score": verdict.score,
-            "action": str(self.critique.issues[0].fix if self.critique else "")[:500],
-            "result": f"{verdict.passed_rules} of {verdict.total_rules} rules pass",
+            "step": number, "phase": self.phase, "plan": str(plan)[:200], "score": verdict.score, "rules": passed,
+            "action": done[:500], "result": self.task.describe(self.state)[:500] if critique else passed,
             "stagnation_count": self.progress.stagnant, "blocked": self.progress.blocked,
             "regressions": self.progress.regressions,
         }  # fmt: skip
         self.history.append(turn.note("iteration_advanced", **entry))
 
     def end(self, stop: str) -> Outcome:
-        status = "completed" if stop in ("threshold_reached", "no_major_issues") else "stopped"
-        return self.run.outcome(status, stop, **self.facts())
+        return self.run.outcome("completed" if stop in MET else "stopped", stop, **self.facts())
 
     def facts(self) -> dict[str, Any]:
         """What a comparison needs, however the run ends."""
-        return {"iterations": len(self.history), "phase": self.phase, "log": self.history}
+        return {
+            "iterations": len(self.history), "phase": self.phase, "blocked": self.progress.blocked,
+            "stagnation_count": self.progress.stagnant, "log": self.history,
+        }  # fmt: skip

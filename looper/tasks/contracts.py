@@ -1,15 +1,21 @@
 """What the roles of document 003 answer (Phase Contracts), and what a task offers that is written by a role."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from looper.criteria import Evaluation, Rule
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
 MOST_ISSUES = 5
 """Issues of a critique at most (document 003, guardrails)."""
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text
 
 
 class Steps(BaseModel):
@@ -24,7 +30,9 @@ class Steps(BaseModel):
 class Draft(BaseModel):
     """PRODUCE: the artifact."""
 
-    text: str = Field(min_length=1, description="the whole artifact, and nothing else")
+    text: Annotated[str, AfterValidator(_said)] = Field(
+        min_length=1, description="the whole artifact, and nothing else"
+    )
 
 
 class Issue(BaseModel):
@@ -85,12 +93,22 @@ class Written(Protocol):
         ...
 
 
-def by_rules(*, evaluation: Evaluation, notes: dict[str, str], **_: Any) -> Critique:
-    """The critique that no model writes: each failed rule with what its check said, blockers first."""
-    failed = [*evaluation.blockers, *(rule for rule in evaluation.failed if rule not in evaluation.blockers)]
-    return Critique(
-        issues=[
-            Issue(rule=rule, problem=notes.get(rule) or "the rule is not met", fix=f"meet the rule {rule}")
-            for rule in failed[:MOST_ISSUES]
-        ]
-    )
+def by_rules(
+    *, evaluation: Evaluation, notes: Mapping[str, str], regressions: Sequence[str] = (), **_: Any
+) -> Critique:
+    """The critique that no model writes: failed rules with what their checks said; blockers first, then regressions."""
+    rank = {rule: (rule not in evaluation.blockers, rule not in regressions) for rule in evaluation.failed}
+    failed = sorted(evaluation.failed, key=lambda rule: rank[rule])
+    return Critique(issues=[_issue(rule, notes, again=rule in regressions) for rule in failed[:MOST_ISSUES]])
+
+
+def with_regressions(critique: Critique, regressions: Sequence[str], notes: Mapping[str, str]) -> Critique:
+    """The critique with an issue for each regression that it does not name (SPEC 2.5)."""
+    named = {issue.rule for issue in critique.issues}
+    missing = [_issue(rule, notes, again=True) for rule in regressions if rule not in named][:MOST_ISSUES]
+    return Critique(issues=[*critique.issues[: MOST_ISSUES - len(missing)], *missing])
+
+
+def _issue(rule: str, notes: Mapping[str, str], *, again: bool) -> Issue:
+    problem = notes.get(rule, "").strip() or "the rule is not met"
+    return Issue(rule=rule, problem=f"{'passed before: ' if again else ''}{problem}"[:500], fix=f"meet the rule {rule}")

@@ -90,9 +90,10 @@ class Task(Protocol):
     """The problem, and the only one who knows the truth.
 
     Its probes may have `applies(state) -> bool`: those that have nothing to read are passed over, and cost nothing.
-    It may also have: `work(state, action)` (what its role `writer` is asked before an action is applied), `alias` and `origin` (shown to people), `roles` (of its asked probes), `prompts` (by step),
-    `absorb(state, signals) -> state` (what probes found becomes part of the state), `files(artifact)`, `recording`,
-    `holdout(artifact)`, `simulate(question, skill, dice)`, `close()`.
+    It may also have: `work(state, action)` (what its role `writer` is asked before an action is applied), `alias` and
+    `origin` (shown to people), `roles` (of its asked probes), `prompts` (by step), `absorb(state, signals) -> state`
+    (what probes found becomes part of the state), `later_on_ties` (of equally good states the later one is the best
+    so far), `files(artifact)`, `recording`, `holdout(artifact)`, `simulate(question, skill, dice)`, `close()`.
     """
 
     goal: str

@@ -70,7 +70,8 @@ def totals(children: Sequence[Child], cells: int) -> dict[str, float]:
     """The parent's metrics: counts, units in all, and by design the share completed and the means of what ended."""
     states = [tags.get("status", "running") for tags, _ in children]
     found: dict[str, float] = {"cells": cells or len(children), "runs": len(children)}
-    found |= {status: states.count(status) for status in sorted({*states, "completed"})}
+    known = {*states, "completed", "stopped", "failed", "paused", "aborted"}  # none is none, not what was logged before
+    found |= {status: states.count(status) for status in sorted(known)}
     found |= {unit: sum(metrics.get(unit, 0.0) for _, metrics in children) for unit in UNITS}
     for design in sorted({tags.get("design", "none") for tags, _ in children}):
         own = [child for child in children if child[0].get("design", "none") == design]

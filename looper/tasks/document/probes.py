@@ -4,6 +4,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from looper.checks.examine import examine
+from looper.checks.judge import verdict
 from looper.checks.kinds import Check, Judge
 from looper.criteria import Finding
 from looper.tasks.document.states import Artifact, Judgement
@@ -12,7 +13,8 @@ from looper.types import Signal
 if TYPE_CHECKING:
     from looper.tasks.document.task import Document
 
-READING, RUNNING = "reading", "running"
+READING, RUNNING, JUDGE = "reading", "running", "judge-"
+"""Names of the signals; a judge's has the rule behind it."""
 EXECUTES = ("pytest", "command", "script")
 """Kinds of checks that execute something; they are a group of their own, beside the others."""
 
@@ -58,32 +60,33 @@ class Judged:
     returns: ClassVar[type[Judgement]] = Judgement
 
     def __init__(self, task: "Document", rule: str):
-        self.task, self.rule, self.name = task, rule, f"judge-{rule}"
+        self.task, self.rule, self.name = task, rule, f"{JUDGE}{rule}"
 
     def question(self, state: Artifact) -> dict[str, Any] | None:
+        """Nothing where the rule is not active, needs no judge, was judged in this very text, or there is none."""
         check = self.check(state)
-        if check is None:
+        if check is None or self.rule in state.verdicts or not state.text.strip():
             return None
         return {"rule": self.rule, "question": check.question, "artifact": state.text, "nonce": self.nonce(state)}
 
     def check(self, state: Artifact) -> Judge | None:
-        """The judge's check of this rule, if it is active and has one."""
-        found = [check for check in self.task.checks_of(state).get(self.rule, []) if isinstance(check, Judge)]
-        return found[0] if found else None
+        """All that is asked about this rule as one question, with the highest of the needed scores."""
+        asked = [check for check in self.task.checks_of(state).get(self.rule, []) if isinstance(check, Judge)]
+        if not asked:
+            return None
+        words = [f"{check.question} (Look at: {check.part}.)" if check.part else check.question for check in asked]
+        enough = max(check.min_score for check in asked)
+        return asked[0].model_copy(update={"question": " ".join(words), "min_score": enough})
 
     def nonce(self, state: Artifact) -> str:
         """The question's own code: no text can hold the hash of itself."""
         return hashlib.sha256(f"{self.rule}\0{state.text}".encode("utf-8", "replace")).hexdigest()[:16]
 
-    def reading(self, state: Artifact, answer: Judgement | None) -> Signal:
+    def reading(self, state: Artifact, answer: Judgement) -> Signal:
         check = self.check(state)
-        if answer is None or check is None:
-            return Signal(name=self.name, passed=True, value=0.0, reason="not asked")
-        if answer.nonce != self.nonce(state):
-            finding = Finding(passed=False, note="the judge's reply belongs to another question: it is no verdict")
-        else:
-            enough = answer.score >= check.min_score
-            finding = Finding(passed=enough, note="" if enough else f"judged {answer.score:g}: {answer.reason}")
+        if check is None:
+            raise LookupError(f"{self.rule}: nobody asked a judge")
+        finding = verdict(check, answer.model_dump_json(), self.nonce(state))
         data = {self.rule: finding.model_dump(mode="json")}
         return Signal(name=self.name, passed=finding.passed, value=answer.score, reason=answer.reason, data=data)
 

@@ -1,18 +1,30 @@
-"""What changed between two texts, by section (SPEC 2.7)."""
+"""What changed between two texts, by section (SPEC 2.7). Linear in the length of the text, whatever it holds."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*\s*$")
-FENCE = re.compile(r"^\s*(```+|~~~+)\s*(.*)$")
-KEY = re.compile(r"^(?:(?:async\s+)?def|class)\s+(\w+)|^([A-Za-z_][\w\-/{}]*)\s*:")
+HEADING = re.compile(r"^#{1,6}\s+(\S.*)$")
+FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$")
+DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
+TABLE = re.compile(r"^\[{1,2}([^\[\]]+)\]{1,2}\s*$")
+KEY = re.compile(r"^([A-Za-z_][\w.\-/]*)\s*[:=](?!=)")
 TOP = "(top)"
+"""What stands before the first section."""
 
 
 def sections(text: str) -> dict[str, str]:
-    """The text by its headings; where there are none, by top-level definitions or keys. Equal names are numbered."""
-    named = _cut(text, _heading) or _cut(text, _key)
-    return named or {TOP: text}
+    """The text by its headings, or by its definitions and keys if it has more of those. Equal names are numbered."""
+    lines = text.splitlines()
+    marks = max((list(_named(lines, name_of)) for name_of in (_heading, _key)), key=_count)
+    found: dict[str, list[str]] = {}
+    current = TOP
+    times: dict[str, int] = {}
+    for line, name in zip(lines, marks, strict=True):
+        if name:
+            times[name] = times.get(name, 0) + 1
+            current = name if times[name] == 1 else f"{name} ({times[name]})"
+        found.setdefault(current, []).append(line)
+    return {name: "\n".join(part).strip() for name, part in found.items()} or {TOP: ""}
 
 
 def changed(before: str, after: str) -> list[str]:
@@ -25,37 +37,35 @@ def changed(before: str, after: str) -> list[str]:
 def unnamed(names: Sequence[str], said: Sequence[str]) -> list[str]:
     """Those of the changed sections that the critique's words do not mention."""
     words = " ".join(said).lower()
-    return [name for name in names if name != TOP and _bare(name) not in words]
+    return [name for name in names if name != TOP and not _mentioned(name, words)]
 
 
-def _bare(name: str) -> str:
-    return re.sub(r"\s+\(\d+\)$", "", name).lower()
+def _mentioned(name: str, words: str) -> bool:
+    bare = re.sub(r" \(\d+\)$", "", name).lower()
+    return re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", words) is not None
+
+
+def _count(marks: Sequence[str | None]) -> int:
+    return sum(mark is not None for mark in marks)
 
 
 def _heading(line: str) -> str | None:
     found = HEADING.match(line)
-    return found[2] if found else None
+    return found[1].rstrip().rstrip("#").rstrip() or None if found else None
 
 
 def _key(line: str) -> str | None:
-    found = KEY.match(line)
-    return (found[1] or found[2]) if found else None
+    found = DEFINITION.match(line) or TABLE.match(line) or KEY.match(line)
+    return found[1].strip() or None if found else None
 
 
-def _cut(text: str, name_of: Callable[[str], str | None]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
-    current, fence = TOP, ""
-    for line in text.splitlines():
+def _named(lines: Sequence[str], name_of: Callable[[str], str | None]) -> Iterator[str | None]:
+    """By line the section that begins there; none begins within a fenced block."""
+    fence = ""
+    for line in lines:
         mark = FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        name = None if fence or mark else name_of(line)
-        if name:
-            current = name
-            number = 2
-            while current in found:
-                current, number = f"{name} ({number})", number + 1
-        found.setdefault(current, []).append(line)
-    if set(found) <= {TOP}:
-        return {}
-    return {name: "\n".join(lines).strip() for name, lines in found.items()}
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence) and not mark[2].strip():
+            fence = ""
+        yield None if fence or mark else name_of(line)

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from looper.checks.kinds import Check
 from looper.criteria import Finding
+from looper.tasks.contracts import Line
 
 
 class PreparedCheck(BaseModel):
@@ -29,8 +30,11 @@ class Artifact(BaseModel):
     prepared: dict[str, list[Check]] = {}
     """By rule: checks that the preparer wrote."""
     findings: dict[str, Finding] = {}
-    """By rule; of this text."""
+    """By rule, without the evidence, which the journal has; of this text in this phase."""
+    verdicts: dict[str, Finding] = {}
+    """By rule: what judges said of this text. A judge is asked once about a text."""
     last: str = ""
+    """What the last change led to; `refused...` if it was not made."""
 
 
 class Replacement(BaseModel):
@@ -58,6 +62,9 @@ class WorkOn(BaseModel):
 
     rule: str
     note: str = ""
+    """What the check said."""
+    refused: str = ""
+    """Why the writer's last change was not made."""
 
     def __str__(self) -> str:
         return f"work on {self.rule}"
@@ -73,6 +80,19 @@ class Worked(BaseModel):
     """Memory: how often the writer worked on each rule."""
 
     tries: dict[str, int] = {}
+    refused: str = ""
+    """Why the last change was not made, if it was not."""
+
+
+class Brief(BaseModel):
+    """What every role may see."""
+
+    goal: str
+    prompt: str
+    sources: dict[str, str]
+    rules: str
+    kind: str
+    """Name of the criteria."""
 
 
 class Handed(BaseModel):
@@ -90,7 +110,7 @@ class NewPlan(BaseModel):
 class Plan(BaseModel):
     """Steps towards the artifact, and the first version of it where the design asks nobody else to write it."""
 
-    steps: list[str] = Field(min_length=1, max_length=5)
+    steps: list[Line] = Field(min_length=1, max_length=5, description="3 to 5 short steps")
     draft: str = Field(default="", description="the whole artifact")
 
     def __str__(self) -> str:
@@ -100,6 +120,8 @@ class Plan(BaseModel):
 class Judgement(BaseModel):
     """A judge's verdict on one rule (SAFETY P13)."""
 
+    model_config = ConfigDict(extra="forbid")
+
     nonce: str = Field(description="the code that you were given for this question")
     score: Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
-    reason: str = Field(description="one sentence")
+    reason: Line = Field(description="one sentence")

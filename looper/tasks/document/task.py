@@ -5,7 +5,7 @@ replaced; the inner policy chooses which failed rule the writer works on next; h
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,18 +13,20 @@ from pydantic import BaseModel, Field
 from pydantic.dataclasses import dataclass
 
 from looper.checks.bench import Bench
-from looper.checks.examine import examine, vacuous
 from looper.checks.kinds import Check, Judge
-from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
+from looper.criteria import Criteria, Evaluation, Finding, Rule
 from looper.errors import ConfigError
-from looper.tasks.contracts import Changes, Confirmation, Critique, Draft, Steps
+from looper.tasks.contracts import Changes, Confirmation, Critique, Draft
+from looper.tasks.document.gate import Gate
 from looper.tasks.document.library import source
 from looper.tasks.document.playing import Playing
-from looper.tasks.document.probes import READING, RUNNING, CheckGroup, Judged, together
-from looper.tasks.document.rules import Template, normalised, typed
+from looper.tasks.document.probes import JUDGE, READING, RUNNING, CheckGroup, Judged, together
+from looper.tasks.document.revising import revised
+from looper.tasks.document.rules import Template
 from looper.tasks.document.sections import changed, unnamed
 from looper.tasks.document.states import (
     Artifact,
+    Brief,
     Decision,
     Handed,
     Judgement,
@@ -34,20 +36,16 @@ from looper.tasks.document.states import (
     Revision,
     Worked,
     WorkOn,
-)  # fmt: skip
+)
 from looper.tasks.document.working import NextRule
 from looper.tasks.environment import FailureType
 from looper.types import STRICT, Question, Signal
 
-
-class Brief(BaseModel):
-    """What every role may see."""
-
-    goal: str
-    prompt: str
-    sources: dict[str, str]
-    rules: str
-    kind: str
+ANSWERS: dict[str, type[BaseModel]] = {
+    "plan": Plan, "replan": NewPlan, "evaluate": Handed, "decide": Decision, "act": Revision, "write": Revision,
+    "produce": Draft, "prepare_checks": Prepared, "critique": Critique, "judge": Judgement,
+}  # fmt: skip
+"""What each kind of question is answered with."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -88,48 +86,18 @@ class Document:
         return f"document-{self.name}"
 
     @cached_property
-    def _amended(self) -> list[Confirmation]:
-        return []
+    def gate(self) -> Gate:
+        return Gate(self.criteria_template.extended(self.rules), self.checks, self.bench)
 
     @property
     def criteria(self) -> Criteria:
-        own = {str(row.get("id")): row for row in self.rules}
-        rows = [own.pop(str(row.get("id")), row) for row in self.criteria_template.rules]
-        template = Template(
-            name=self.criteria_template.name, rules=[*rows, *own.values()], thresholds=self.criteria_template.thresholds
-        )
-        criteria = template.criteria()
-        for word in self._amended:
-            criteria = edited(criteria, word)
-        return criteria
+        return self.gate.criteria
 
     def amend(self, word: Confirmation) -> None:
         """Thresholds and rules as the owner wants them. Raises ConfigError for what there is not."""
-        edited(self.criteria, word)
-        self._amended.append(word)
-
-    @cached_property
-    def known(self) -> dict[str, list[Check]]:
-        """Typed checks by rule: the template's, then the task's own rules', then those made for this task."""
-        found = dict(self.criteria_template.checks())
-        found |= {row["id"]: typed(row["id"], row["checks"]) for row in self.rules if row.get("checks")}
-        own = {rule: typed(rule, self._filled(rows)) for rule, rows in self.checks.items()}
-        if strange := sorted(own.keys() - {rule.id for rule in self.criteria.rules}):
-            raise ConfigError(f"task.checks.{strange[0]}: there is no rule of this id.")
-        return {**found, **own}
-
-    def _filled(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Checks whose texts are files (`@NAME/FILE`) with the files' text."""
-        return [
-            {
-                key: source(value) if isinstance(value, str) and value.startswith("@") else value
-                for key, value in row.items()
-            }
-            for row in rows
-        ]
+        self.gate.amend(word)
 
     def prepare(self) -> Brief:
-        _ = self.known
         rows = [f"{r.id} ({r.severity}, phase {r.phase}): {r.description}" for r in self.criteria.rules]
         return Brief(
             goal=self.goal, prompt=self.prompt, rules="\n".join(rows), kind=self.criteria_template.name,
@@ -137,11 +105,7 @@ class Document:
         )  # fmt: skip
 
     def answer(self, step: str) -> type[BaseModel]:
-        kinds: dict[str, type[BaseModel]] = {
-            "plan": Plan, "replan": NewPlan, "evaluate": Handed, "decide": Decision, "act": Revision, "write": Revision,
-            "produce": Draft, "prepare_checks": Prepared, "critique": Critique, "judge": Judgement, "steps": Steps,
-        }  # fmt: skip
-        return kinds[step]
+        return ANSWERS[step]
 
     # The environment
 
@@ -151,28 +115,28 @@ class Document:
         return Artifact(text=text, phase=self.criteria.phases[-1].name, last=f"{len(text)} characters")
 
     def checks_of(self, state: Artifact) -> dict[str, list[Check]]:
-        """The checks of every rule that is active in the state's phase; without any, a judge decides."""
-        return {
-            rule.id: state.prepared.get(rule.id) or self.known.get(rule.id) or [self.fallback(rule)]
-            for rule in self.criteria.active(state.phase)
-        }
-
-    def fallback(self, rule: Rule) -> Judge:
-        words = rule.check or rule.description or rule.id
-        return Judge(kind="judge", question=f"{rule.description}. {words}"[:2000])
+        """The checks of every rule that is active in the state's phase."""
+        return self.gate.checks(state)
 
     def probes(self) -> list[Any]:
-        judged = [Judged(self, rule.id) for rule in self.criteria.rules]
-        return [CheckGroup(self, READING), CheckGroup(self, RUNNING), *judged]
+        return [CheckGroup(self, READING), CheckGroup(self, RUNNING), *(Judged(self, r) for r in self.gate.judged())]
 
     def absorb(self, state: Artifact, signals: Sequence[Signal]) -> Artifact:
         """The state with the findings of its checks; a rule that two probes verify needs both."""
-        found: dict[str, Finding] = {}
+        found: dict[str, list[Finding]] = {}
+        verdicts = dict(state.verdicts)
         for signal in signals:
             for rule, data in signal.data.items():
-                finding = Finding.model_validate(data)
-                found[rule] = together([found[rule], finding]) if rule in found else finding
-        return state.model_copy(update={"findings": found})
+                told = Finding(passed=data["passed"], note=data["note"])
+                if signal.name.startswith(JUDGE):
+                    verdicts[rule] = told
+                else:
+                    found.setdefault(rule, []).append(told)
+        for rule, checks in self.checks_of(state).items():
+            if rule in verdicts and any(isinstance(check, Judge) for check in checks):
+                found.setdefault(rule, []).append(verdicts[rule])
+        findings = {rule: together(parts) for rule, parts in found.items()}
+        return state.model_copy(update={"findings": findings, "verdicts": verdicts})
 
     def classify(self, state: Artifact, signals: Sequence[Signal]) -> FailureType:
         return FailureType.NO_DATA if not state.text.strip() else FailureType.UNKNOWN
@@ -186,13 +150,13 @@ class Document:
     def work(self, state: Artifact, action: WorkOn) -> dict[str, Any]:
         """What the writer is asked when the policy has chosen a rule."""
         rule = next(rule for rule in self.criteria.rules if rule.id == action.rule)
-        return {"state": state, "rule": rule, "note": action.note}
+        return {"state": state, "rule": rule, "note": action.note, "refused": action.refused}
 
     def apply(self, state: Artifact, action: Revision) -> Artifact:
         """The artifact after a revision; one that does not apply to the letter changes nothing, and that is said."""
         text, problem = revised(state.text, action)
         last = problem or f"{', '.join(changed(state.text, text)[:5]) or 'nothing'} changed"
-        return state.model_copy(update={"text": text, "findings": {}, "last": last})
+        return state.model_copy(update={"text": text, "findings": {}, "verdicts": {}, "last": last})
 
     def feedback(self, before: Artifact, after: Artifact) -> float:
         """Unknown before the checks have run: the sign of whether anything changed."""
@@ -223,14 +187,7 @@ class Document:
 
     def holdout(self, artifact: str) -> Evaluation | None:
         """The hidden checks' verdict on the final artifact (SPEC 0.6)."""
-        if not self.holdout_checks:
-            return None
-        rules = [Rule(id=name, weight=1.0) for name in self.holdout_checks]
-        found = {
-            name: together([examine(check, artifact, self.bench) for check in typed(name, self._filled(rows))])
-            for name, rows in self.holdout_checks.items()
-        }
-        return Criteria(rules=rules, phases=[Phase(name="A", threshold=1.0)]).evaluate(found)
+        return self.gate.hidden(self.holdout_checks, artifact) if self.holdout_checks else None
 
     # What document 003's phases need (looper.tasks.contracts.Written)
 
@@ -238,21 +195,13 @@ class Document:
         return state.model_copy(update={"phase": phase, "findings": {}})
 
     def unprepared(self, phase: str) -> list[Rule]:
-        return [rule for rule in self.criteria.active(phase) if rule.id not in self.known and rule.phase == phase]
+        return self.gate.unprepared(phase)
 
     def vacuous(self, prepared: Prepared) -> list[str]:
-        """Rules with a check that says nothing of an artifact, or that no rule is waiting for."""
-        waiting = {rule.id for rule in self.criteria.rules if rule.id not in self.known}
-        said = {each.rule for each in prepared.checks if each.rule not in waiting or vacuous(each.check, self.bench)}
-        return sorted(said)
+        return self.gate.vacuous(prepared)
 
     def equip(self, state: Artifact, prepared: Prepared) -> Artifact:
-        useless = set(self.vacuous(prepared))
-        rows: dict[str, list[Check]] = {}
-        for each in prepared.checks:
-            if each.rule not in useless:
-                rows.setdefault(each.rule, []).append(each.check)
-        return state.model_copy(update={"prepared": {**state.prepared, **rows}})
+        return self.gate.equipped(state, prepared)
 
     def changes(self, before: Artifact, after: Artifact, critique: Critique) -> Changes:
         names = changed(before.text, after.text)
@@ -272,30 +221,3 @@ class Document:
         if self.reference is None:
             raise ConfigError(f"document {self.name}: has no reference that a simulated writer could play with.")
         return Playing(source(self.reference), self).answer(question, skill, dice)
-
-
-def revised(text: str, revision: Revision) -> tuple[str, str]:
-    """The text after a revision, and why it does not apply, if it does not. All passages or none."""
-    if revision.text:
-        return revision.text, ""
-    for number, edit in enumerate(revision.edits, 1):
-        times = text.count(edit.find)
-        if times != 1:
-            how = "does not occur" if not times else f"occurs {times} times"
-            return text, f"refused, nothing was changed: passage {number} {how}: {edit.find[:80]!r}"
-        text = text.replace(edit.find, edit.replace)
-    return text, "" if revision.edits else "refused: the revision changes nothing"
-
-
-def edited(criteria: Criteria, word: Confirmation) -> Criteria:
-    """Criteria with other thresholds and without some rules. Raises ConfigError for what there is not."""
-    ids, phases = {rule.id for rule in criteria.rules}, {phase.name for phase in criteria.phases}
-    if strange := sorted({*word.leave_out} - ids) or sorted(word.thresholds.keys() - phases):
-        raise ConfigError(f"the confirmation names {strange[0]}, which is no rule or phase of this task.")
-    return Criteria(
-        rules=[rule for rule in criteria.rules if rule.id not in word.leave_out],
-        phases=[Phase(name=p.name, threshold=word.thresholds.get(p.name, p.threshold)) for p in criteria.phases],
-    )
-
-
-__all__ = ["Document", "edited", "normalised", "revised"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from looper.tasks.document.revising import REFUSED
 from looper.tasks.document.states import Artifact, Worked, WorkOn
 from looper.tasks.environment import FailureType
 from looper.types import Signal
@@ -29,13 +30,20 @@ class NextRule:
         return self.task.evaluate(state).passed
 
     def decide(self, state: Artifact, signals: Sequence[Signal], memory: Worked, level: float) -> WorkOn | None:
-        verdict = self.task.evaluate(state)
-        weight = {rule.id: rule.weight for rule in self.task.criteria.rules}
-        open_rules = [rule for rule in verdict.failed if memory.tries.get(rule, 0) < MOST_TRIES]
-        if not open_rules:
+        rule = self.chosen(state, memory)
+        if rule is None:
             return None
-        chosen = min(open_rules, key=lambda r: (r not in verdict.blockers, memory.tries.get(r, 0), -weight[r], r))
-        return WorkOn(rule=chosen, note=self.task.notes(state).get(chosen, ""))
+        return WorkOn(rule=rule, note=self.task.notes(state).get(rule, ""), refused=memory.refused)
 
-    def adapt(self, memory: Worked, before: Artifact, action: WorkOn, after: Artifact, feedback: float) -> Worked:
-        return Worked(tries={**memory.tries, action.rule: memory.tries.get(action.rule, 0) + 1})
+    def chosen(self, state: Artifact, memory: Worked) -> str | None:
+        """The failed rule to work on, None if all were given up."""
+        verdict, tries = self.task.evaluate(state), memory.tries
+        weight = {rule.id: rule.weight for rule in self.task.criteria.rules}
+        left = [rule for rule in verdict.failed if tries.get(rule, 0) < MOST_TRIES]
+        return min(left, key=lambda r: (r not in verdict.blockers, tries.get(r, 0), -weight[r], r), default=None)
+
+    def adapt(self, memory: Worked, before: Artifact, action: object, after: Artifact, feedback: float) -> Worked:
+        """`action` is what the writer made of the decision; which rule it was for follows from the state before it."""
+        rule = action.rule if isinstance(action, WorkOn) else self.chosen(before, memory)
+        tries = memory.tries if rule is None else {**memory.tries, rule: memory.tries.get(rule, 0) + 1}
+        return Worked(tries=tries, refused=after.last if after.last.startswith(REFUSED) else "")

@@ -116,12 +116,21 @@ class Embedded:
 
     def related(self, word: str, hits: list[Hit], limit: int) -> list[str]:
         """From the vectors of the whole collection; `hits` are not needed."""
+        if word not in self.asked:
+            self.asked[word] = self._related(word)
+        return self.asked[word][: max(limit, 0)]
+
+    @cached_property
+    def asked(self) -> dict[str, list[str]]:
+        """Words that `related` was asked for: looking one up takes 3 ms, and policies ask again and again."""
+        return {}
+
+    def _related(self, word: str) -> list[str]:
         stems = spells(word)
         numbers = self.numbers(stems)
         if len(stems) != 1 or not numbers:
             return []
-        nearest = self.neighbours.nearest(numbers[stems[0]])
-        return [self.vocabulary[number][1] for number in nearest[: max(limit, 0)]]
+        return [self.vocabulary[number][1] for number in self.neighbours.nearest(numbers[stems[0]])]
 
     @cached_property
     def neighbours(self) -> "Neighbours":
@@ -157,6 +166,14 @@ class Embedded:
         if not rows:
             raise ConfigError(f"{self.name}: has no document {id[:80]!r}; see the ids that a search finds.")
         return Document.model_validate_json(rows[0][0])
+
+    def hit(self, id: str) -> Hit:
+        """A document as a search would show it, without a score. Raises ConfigError as `document` does."""
+        return hit(self.document(id).model_dump_json(), 0.0)
+
+    def holds(self, term: str) -> bool:
+        """Whether any document has the term."""
+        return bool(self.numbers([term]))
 
     def vector(self, id: str) -> dict[str, float]:
         """A document's terms with their BM25 weights: the basis of relevance feedback (Rocchio 1971)."""

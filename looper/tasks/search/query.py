@@ -1,5 +1,6 @@
 """What is asked of a collection, and what comes back: the same for every backend."""
 
+import json
 from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
@@ -9,7 +10,7 @@ LONGEST_EXCERPT = 240
 
 
 class Query(BaseModel, frozen=True):
-    """All keywords must occur, each in one of its alternatives; no exclusion may; the filters hold (issue of search)."""
+    """All keywords must occur, each in one of its alternatives; no exclusion may; the filters hold."""
 
     keywords: list[str] = []
     alternatives: dict[str, list[str]] = {}
@@ -20,10 +21,8 @@ class Query(BaseModel, frozen=True):
 
     def key(self) -> str:
         """Equal for queries that ask the same: order and doublets do not matter."""
-        groups = sorted(" | ".join(sorted({word, *self.alternatives.get(word, [])})) for word in set(self.keywords))
-        without = ", ".join(sorted(set(self.exclusions)))
-        held = ", ".join(f"{name}={value}" for name, value in sorted(self.filters.items()))
-        return f"{' & '.join(groups)} - {without} @ {held}"
+        groups = sorted(sorted({word, *self.alternatives.get(word, [])}) for word in set(self.keywords))
+        return json.dumps([groups, sorted(set(self.exclusions)), sorted(self.filters.items())], ensure_ascii=False)
 
     def __str__(self) -> str:
         groups = ["|".join([word, *self.alternatives.get(word, [])]) for word in self.keywords]

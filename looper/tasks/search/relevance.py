@@ -1,12 +1,12 @@
 """search/relevance: find what answers a need, by labels of single hits at 0.05 units each (SPEC 7.1).
 
-A label is a probe that a person, a model or the known answers give. Policies reweight the terms of the query by what was
-labelled. The score counts on the residual only: labelled documents are taken out of the ranking and out of what is
+A label is a probe that a person, a model or the known answers give. Policies reweight the terms of the query by what
+was labelled. The score counts on the residual only: labelled documents are taken out of the ranking and out of what is
 relevant, so that nothing is paid for its own probes.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -52,6 +52,7 @@ class Relevance(Exercise):
     depth: Annotated[int, Field(ge=10, le=10_000)] = 200
     """Ranks that count for average precision."""
 
+    later_on_ties: ClassVar[bool] = True  # of two states with the same labels confirmed, the later one knows more
     roles: ClassVar[dict[str, str]] = {"labeller": "says of single hits whether they answer the need"}
 
     @property
@@ -85,16 +86,13 @@ class Relevance(Exercise):
     def weights(self, words: Sequence[str]) -> dict[str, float]:
         """A weight of 1 for every term of some words that the collection has."""
         terms = [t for word in words for t in self.collection.terms(" ".join(self.backend.words(word)))]
-        return dict.fromkeys((term for term in terms if self.holds(term)), 1.0)
-
-    def holds(self, term: str) -> bool:
-        return bool(self.collection.numbers([term]))
+        return dict.fromkeys((term for term in terms if self.collection.holds(term)), 1.0)
 
     def ranked(self, weights: dict[str, float], labels: dict[str, bool], rounds: list[list[str]], why: str) -> Ranking:
         hits = self.collection.rank(weights, labels.keys(), self.depth)
         return Ranking(
             weights=weights, labels=labels, rounds=rounds, hits=hits[:SHOWN], ranking=[hit.id for hit in hits],
-            last=f"{why}{'; ' if why else ''}{len(hits)} ranked, {sum(labels.values())} of {len(labels)} labels relevant",
+            last=f"{why}{'; ' if why else ''}{len(hits)} ranked, {sum(labels.values())} of {len(labels)} labels good",
         )  # fmt: skip
 
     def probes(self) -> list[Any]:
@@ -127,7 +125,7 @@ class Relevance(Exercise):
         return 1.0
 
     def apply(self, state: Ranking, action: Reweight) -> Ranking:
-        terms = {term: weight for term, weight in action.weights.items() if self.holds(term)}
+        terms = {term: weight for term, weight in action.weights.items() if self.collection.holds(term)}
         for word in [word for word in action.weights if word not in terms]:  # a model speaks in words, not in terms
             terms |= dict.fromkeys(self.weights([word]), action.weights[word])
         return self.ranked(terms or state.weights, state.labels, state.rounds, action.why)

@@ -1,4 +1,4 @@
-"""Scores of a ranking on what is left when labelled documents are taken out (residual collection, Chang et al. 1971)."""
+"""Scores of a ranking on what is left when labelled documents are taken out (residual collection, Chang 1971)."""
 
 from collections.abc import Collection, Sequence
 

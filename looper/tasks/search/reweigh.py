@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from looper.tasks.environment import FailureType
 from looper.tasks.search.states import Ranking, Reweight, Tried
+from looper.tasks.search.words import STOP
 from looper.types import Signal
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ class Reweighing(BaseModel, frozen=True, arbitrary_types_allowed=True):
     def labelled(self, state: Ranking, relevant: bool) -> list[int]:
         return [self.task.collection.number(name) for name, label in state.labels.items() if label is relevant]
 
-    def action(self, state: Ranking, made: "Vector", why: str) -> Reweight:
-        weights = named(self.task, made)
-        return Reweight(weights=weights, why=f"{why}{changes(self.task, state.weights, weights)}")
+    def action(self, made: "Vector", than: "Vector", why: str) -> Reweight:
+        """An action whose reason names the words in which it differs most from other weights."""
+        return Reweight(weights=named(self.task, made), why=f"{why}{changes(self.task, made - than)}")
 
 
 class Rephrase(Reweighing, frozen=True):
@@ -104,15 +105,17 @@ class Rephrase(Reweighing, frozen=True):
 
     def candidates(self, state: Ranking, start: Mapping[str, float], level: float) -> Iterator[Reweight]:
         why = "no hit is left" if state.relevant else "nothing relevant yet"
-        for made in self.widened(start, level):
-            yield self.action(state, made, f"{why}, so other words for the same")
+        for made, plain in self.widened(start, level):
+            yield self.action(made, plain, f"{why}, so other words for the same")
 
-    def widened(self, start: Mapping[str, float], level: float) -> "Iterator[Vector]":
+    def widened(self, start: Mapping[str, float], level: float) -> "Iterator[tuple[Vector, Vector]]":
+        """The start with ever more near words, and without."""
         from looper.tasks.search import learn
 
+        plain = learn.unit(self.vector(start))
         for more in (1, 2, 4):
             near = neighbours(self.task, self.task.content, round(NEAR * more * (1 + level)))
-            yield learn.unit(self.vector(start)) + learn.begin(self.task.collection.matrix, {}, near, 1.0)
+            yield plain + learn.begin(self.task.collection.matrix, {}, near, 1.0), plain
 
 
 class Diversify(Rephrase, frozen=True):
@@ -125,10 +128,10 @@ class Diversify(Rephrase, frozen=True):
         from looper.tasks.search import learn
 
         matrix, bad = self.task.collection.matrix, self.labelled(state, False)
-        for wide in self.widened(start, level):
+        for wide, plain in self.widened(start, level):
             for further in (1, 2, 4):
                 made = learn.away(matrix, learn.unit(wide), bad, ASIDE * further)
-                yield self.action(state, made, f"nothing relevant among {len(bad)}, so away from what they are like")
+                yield self.action(made, plain, f"nothing relevant among {len(bad)}, so away from what they are like")
 
 
 class Rocchio(Reweighing, frozen=True):
@@ -141,10 +144,11 @@ class Rocchio(Reweighing, frozen=True):
         from looper.tasks.search import learn
 
         matrix, good, bad = self.task.collection.matrix, self.labelled(state, True), self.labelled(state, False)
-        wide = learn.towards(matrix, self.vector(start), good, BETA, round(EXPANSION * (1 + level)))
+        plain = self.vector(start)
+        wide = learn.towards(matrix, plain, good, BETA, round(EXPANSION * (1 + level)))
         for further in (1, 2, 4):
             made = learn.away(matrix, wide, bad, GAMMA * further)
-            yield self.action(state, made, f"towards {len(good)} relevant, away from {len(bad)} others")
+            yield self.action(made, learn.unit(plain), f"towards {len(good)} relevant, away from {len(bad)} others")
 
 
 class Separate(Reweighing, frozen=True):
@@ -160,7 +164,7 @@ class Separate(Reweighing, frozen=True):
         for trust in (1.0, 0.5, 0.25):
             made = learn.separate(matrix, self.vector(start), good, bad, trust)
             made = learn.largest(made, round(EXPANSION * (1 + level)))
-            yield self.action(state, made, f"what tells {len(good)} relevant from {len(bad)} others")
+            yield self.action(made, 0 * made, f"what tells {len(good)} relevant from {len(bad)} others")
 
 
 # Words and reasons
@@ -192,12 +196,12 @@ def named(task: "Relevance", vector: "Vector") -> dict[str, float]:
     return {task.collection.vocabulary[number][0]: weight for number, weight in kept.items() if weight}
 
 
-def changes(task: "Relevance", before: Mapping[str, float], after: Mapping[str, float]) -> str:
-    """The words that gained and lost most, as a person reads them."""
-    gains = {term: after.get(term, 0.0) - before.get(term, 0.0) for term in {*before, *after}}
-    order = sorted(gains, key=lambda term: (-gains[term], term))
-    more = [f"+ {task.collection.spoken(term)}" for term in order[:NAMED] if gains[term] > 0]
-    less = [f"- {task.collection.spoken(term)}" for term in order[: -NAMED - 1 : -1] if gains[term] < 0]
+def changes(task: "Relevance", gain: "Vector") -> str:
+    """The words that gain and lose most, as a person reads them; stop words and numbers tell them nothing."""
+    words = [(float(gain[number]), task.collection.vocabulary[number][1]) for number in gain.nonzero()[0].tolist()]
+    told = sorted((-by, word) for by, word in words if word.isalpha() and word not in STOP)
+    more = [f"+ {word}" for by, word in told[:NAMED] if by < 0]
+    less = [f"- {word}" for by, word in told[: -NAMED - 1 : -1] if by > 0]
     return f": {', '.join([*more, *less])}" if more or less else ""
 
 

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 
 text = Path("artifact.md").read_text(encoding="utf-8")
-block = re.search(r"^```ya?ml openapi\.yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+block = re.search(r"^(`{3,}|~{3,}) *ya?ml openapi\.yaml *\n(.*?)^\1", text, re.MULTILINE | re.DOTALL)
 notes = re.search(r"^## Domain events\b(.*?)^#{1,2} ", text, re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"[A-Z]\w+")
 METHOD = re.compile(r"^    (get|put|post|patch|delete):\s*$")
 ID = re.compile(r"^      operationId:\s*[\"']?(\w+)")
 
@@ -26,13 +27,13 @@ def operations(specification: str) -> tuple[set[str], set[str]]:
 if block is None or notes is None:
     verdict(False, "there is no section Domain events of level 2, or no block `yaml openapi.yaml`")
 else:
-    changing, known = operations(block[1])
+    changing, known = operations(block[2])
     rows = [line for line in notes[1].splitlines() if line.startswith("|")][2:]
     raised = [word for row in rows for word in re.findall(r"`(\w+)`", row) if word in known or word[:1].islower()]
     names = [row.strip("| ").split("|")[0].strip(" `*") for row in rows]
     found = [f"no event is raised by {one}" for one in sorted(changing - set(raised))]
-    found += [f"{one} is no operation that changes anything" for one in sorted(set(raised) - changing) if one in known]
-    found += [f"the event {name!r} is not a name in PascalCase" for name in names if not re.fullmatch(r"[A-Z]\w+", name)]
+    found += [f"{one} is no operation that changes anything" for one in sorted((set(raised) & known) - changing)]
+    found += [f"the event {name!r} is not a name in PascalCase" for name in names if not NAME.fullmatch(name)]
     if not rows or not changing:
         found.insert(0, "there is no table of events, or no operation")
     verdict(not found, "; ".join(found[:5]))

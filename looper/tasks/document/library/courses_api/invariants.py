@@ -5,7 +5,7 @@ from pathlib import Path
 
 LEAST = 8
 text = Path("artifact.md").read_text(encoding="utf-8")
-block = re.search(r"^```ya?ml openapi\.yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+block = re.search(r"^(`{3,}|~{3,}) *ya?ml openapi\.yaml *\n(.*?)^\1", text, re.MULTILINE | re.DOTALL)
 notes = re.search(r"^## Invariants\b(.*?)^#{1,2} ", text, re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +32,7 @@ if block is None or notes is None:
     verdict(False, "there is no section Invariants of level 2, or no block `yaml openapi.yaml`")
 else:
     rows = [line for line in notes[1].splitlines() if line.lstrip("| ").startswith(("INV-", "`INV-", "**INV-"))]
-    found = problems(rows, block[1])
+    found = problems(rows, block[2])
     if len(rows) < LEAST:
         found.insert(0, f"{len(rows)} invariants are too few for the rules of the domain; {LEAST} or more")
     verdict(not found, "; ".join(found[:5]))

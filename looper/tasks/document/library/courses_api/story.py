@@ -8,14 +8,17 @@ text = Path("artifact.md").read_text(encoding="utf-8")
 NAMES = ("course-draft.json", "course.json", "course-page.json", "enrolment.json", "problem.json")
 
 
+def block(info: str) -> str:
+    """The text of a fenced block; a missing one is an error, and so no verdict."""
+    return re.search(rf"^(`{{3,}}|~{{3,}}) *{re.escape(info)} *\n(.*?)^\1", text, re.MULTILINE | re.DOTALL)[2]
+
+
 def example(name: str) -> dict:
-    """A missing or broken block is an error, and so no verdict."""
-    block = re.search(rf"^```json {re.escape(name)}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return json.loads(block[1])
+    return json.loads(block(f"json {name}"))
 
 
 draft, course, page, enrolment, problem = map(example, NAMES)
-specification = re.search(r"^```ya?ml openapi\.yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
+specification = block("yaml openapi.yaml")
 known = re.search(rf"(?<![\w-]){re.escape(problem['code'])}(?![\w-])", specification) is not None
 claims = {
     "the course keeps the details of its draft": all(course[key] == draft[key] for key in draft),

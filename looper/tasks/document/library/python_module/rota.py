@@ -1,7 +1,7 @@
 """On-call rotas: who is on call, from when until when.
 
-Times are naive datetimes of whole seconds, and a shift is half-open: it holds from its start up to, but not at, its end.
-Nothing is ever changed in place.
+Times are naive datetimes of whole seconds, and a shift is half-open: it holds from its start up to, but not at, its
+end. Nothing is ever changed in place.
 
 >>> from datetime import datetime, timedelta
 >>> day = datetime(2026, 3, 2, 8)
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ def load(text: str) -> list[Shift]:
     if not isinstance(text, str) or len(text) > MOST_CHARACTERS:
         raise RotaError(f"a rota is a text of at most {MOST_CHARACTERS} characters")
     numbered = sorted(_rows(text), key=lambda row: row[1].start)
-    for (first, before), (second, after) in zip(numbered, numbered[1:], strict=False):
+    for (first, before), (second, after) in pairwise(numbered):
         if after.start < before.end:
             raise RotaError("overlaps with another shift", max(first, second))
     logger.info("%d shifts read", len(numbered))
@@ -168,7 +169,7 @@ def _time(text: str) -> datetime:
 
 def _ordered(shifts: Iterable[Shift]) -> list[Shift]:
     rota = sorted(_shifts(shifts), key=_by_start)
-    for before, after in zip(rota, rota[1:], strict=False):
+    for before, after in pairwise(rota):
         if after.start < before.end:
             raise RotaError(f"{before.person} and {after.person} are both on call at {after.start.isoformat()}")
     return rota

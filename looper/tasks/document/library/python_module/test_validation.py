@@ -1,12 +1,12 @@
 """What the module has to refuse: malformed and hostile input of each public function."""
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from rota import RotaError, Shift, dump, gaps, hours, load, on_call, override, parse_duration, rotation
 
-START = datetime(2026, 3, 2, 8)
-END = datetime(2026, 3, 3, 8)
+START = datetime.fromisoformat("2026-03-02T08:00")
+END = datetime.fromisoformat("2026-03-03T08:00")
 DAY = timedelta(days=1)
 LINE = "2026-03-02T08:00:00 2026-03-03T08:00:00 ana"
 
@@ -45,7 +45,9 @@ def test_what_is_no_text_is_refused(value):
     refused(load, value)
 
 
-@pytest.mark.parametrize("name", ["", " ", "a b", "ana\n", "1ana", "-ana", "a" * 41, "a/b", "ana\x1b[2J", "\u0430na", None, 7])
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "ana\n", "1ana", "-ana", "a" * 41, "a/b", "ana\x1b[2J", "\u0430na", None, 7]
+)
 def test_what_is_no_name_is_refused(name):
     refused(Shift, name, START, END)
     refused(rotation, [name], START, END, DAY)
@@ -53,7 +55,14 @@ def test_what_is_no_name_is_refused(name):
 
 @pytest.mark.parametrize(
     "moment",
-    [None, "2026-03-02", date(2026, 3, 2), 1_772_438_400, START.replace(microsecond=1), START.replace(tzinfo=timezone.utc)],
+    [
+        None,
+        "2026-03-02",
+        date(2026, 3, 2),
+        1_772_438_400,
+        START.replace(microsecond=1),
+        START.replace(tzinfo=UTC),
+    ],
 )
 def test_what_is_no_plain_moment_is_refused(moment):
     refused(Shift, "ana", moment, END)
@@ -70,18 +79,26 @@ def test_an_empty_or_backward_window_is_refused():
         refused(rotation, ["ana"], START, end, DAY)
 
 
-@pytest.mark.parametrize("people", ["ana", [], ["ana", "ana"], None, 3, b"ana"])
+@pytest.mark.parametrize("people", ["ana", "abc", [], ["ana", "ana"], None, 3, b"ana"])
 def test_people_are_a_list_of_different_names(people):
     refused(rotation, people, START, END, DAY)
 
 
-@pytest.mark.parametrize("turn", [timedelta(0), -DAY, timedelta(microseconds=5), timedelta(seconds=1.5), 24, "1d", None])
+@pytest.mark.parametrize(
+    "turn", [timedelta(0), -DAY, timedelta(microseconds=5), timedelta(seconds=1.5), 24, "1d", None]
+)
 def test_a_turn_is_a_positive_time_of_whole_seconds(turn):
     refused(rotation, ["ana", "bo"], START, END, turn)
 
 
 def test_a_rotation_without_bounds_is_refused_before_it_is_built():
-    refused(rotation, ["ana", "bo"], datetime(1, 1, 1), datetime(9999, 12, 31), timedelta(seconds=1))
+    refused(
+        rotation,
+        ["ana", "bo"],
+        datetime.fromisoformat("0001-01-01T00:00"),
+        datetime.fromisoformat("9999-12-31T00:00"),
+        timedelta(seconds=1),
+    )
     refused(rotation, ["ana", "bo"], START, START + timedelta(seconds=100_001), timedelta(seconds=1))
 
 

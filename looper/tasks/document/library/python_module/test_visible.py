@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from rota import RotaError, Shift, dump, gaps, hours, load, on_call, override, parse_duration, rotation
 
-MONDAY = datetime(2026, 3, 2, 8)
+MONDAY = datetime.fromisoformat("2026-03-02T08:00")
 
 
 def at(hours_later):
