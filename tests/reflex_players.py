@@ -123,7 +123,7 @@ class Page:
         return state
 
     def describe(self, state: Sheet) -> str:
-        return f"says {state.text}"
+        return f"{len(state.text)} characters"
 
     def render(self, state: Sheet) -> str:
         return state.text

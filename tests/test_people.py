@@ -20,6 +20,7 @@ from looper.errors import ConfigError, Paused
 from looper.journal import read
 from looper.launch import Audience
 from looper.tasks.contracts import Draft
+from looper.tasks.search.states import Label
 from looper.types import Question
 
 PEOPLE: dict[str, Any] = {"model": {"name": "human"}, "agents": {"planner": {"model": "policy"}}, "confirm": "yes"}
@@ -249,3 +250,16 @@ def test_five_labels_side_by_side_all_wait(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert keys(together(asked)) == [f"parallel.1/hit.{number}/label.1" for number in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("said", "relevant"), [("yes", True), ("y", True), (" NO ", False), ('{"relevant": true}', True)]
+)
+def test_a_yes_or_a_no_is_enough_where_nothing_else_must_be_said(said: str, relevant: bool) -> None:
+    assert understand(said, Label).model_dump() == {"relevant": relevant, "why": ""}
+
+
+@pytest.mark.parametrize("said", ["perhaps", "1", "", "[true]", '{"relevant": "yes"}'])
+def test_what_is_neither_yes_nor_no_is_not_guessed(said: str) -> None:
+    with pytest.raises(ConfigError, match="An answer is JSON like"):
+        understand(said, Label)

@@ -15,12 +15,19 @@ _KEY = re.compile(r"[\w.\-/]+\.[1-9]\d*")
 """A step key; no field of an answer looks like one."""
 
 
+YES_NO = {"yes": True, "y": True, "no": False, "n": False}
+"""What people type for a yes or a no."""
+
+
 def understand(text: str, returns: type[BaseModel]) -> BaseModel:
-    """A person's words as an answer: JSON, or plain text where one text or choice is all that must be given.
+    """A person's words as an answer: JSON, or plain text where one text, choice, yes or no is all that must be given.
 
     Raises ConfigError that says what is wrong and what an answer looks like.
     """
     words = only_word_field(returns)
+    said = YES_NO.get(text.strip().lower()) if words is None else None
+    if said is not None and (asked := only_yes_no_field(returns)):
+        return returns.model_validate({asked: said})
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -42,6 +49,12 @@ def only_word_field(returns: type[BaseModel]) -> str | None:
     needed = [name for name, info in returns.model_fields.items() if info.is_required()]
     texts = [name for name in needed if _is_word(returns.model_fields[name].annotation)]
     return texts[0] if len(needed) == len(texts) == 1 else None
+
+
+def only_yes_no_field(returns: type[BaseModel]) -> str | None:
+    """The field that a yes or a no stands for, where it is all that must be given."""
+    needed = [name for name, info in returns.model_fields.items() if info.is_required()]
+    return needed[0] if len(needed) == 1 and returns.model_fields[needed[0]].annotation is bool else None
 
 
 def _is_word(kind: Any) -> bool:

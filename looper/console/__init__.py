@@ -14,7 +14,7 @@ from typing import Any, Self, TextIO
 from pydantic_core import to_jsonable_python
 
 from looper.agents import cast
-from looper.agents.human import example, from_file, only_word_field, understand
+from looper.agents.human import example, from_file, only_word_field, only_yes_no_field, understand
 from looper.console.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
 from looper.console.gauge import Gauge
 from looper.console.screen import Screen, brief
@@ -188,7 +188,10 @@ def asking(question: Question) -> list[str]:
     for name, value in question.context.items():
         shown = value.split("\n") if name in WHOLE else readable(value)
         lines += [f"{name}:", *(f"  {line}" for line in shown)]
-    plain_form = "as plain text, JSON" if only_word_field(question.returns) else "as JSON"
+    yes_no = only_yes_no_field(question.returns)
+    plain_form = (
+        "yes, no, JSON" if yes_no else "as plain text, JSON" if only_word_field(question.returns) else "as JSON"
+    )
     lines.append(f"The answer, {plain_form} or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort). Its fields:")
     schema = question.returns.model_json_schema()
     needed = schema.get("required", [])

@@ -197,7 +197,7 @@ class Cycle:
         before = self.state
         change: Any = turn.ask(
             "refiner", self.task.answer("act"), step="act", **turn.brief, state=self.state, signals=self.signals,
-            history=self.history, critique=critique,
+            history=list(self.history), critique=critique,
         )  # fmt: skip
         if not getattr(change, "done", False):
             self.state = turn.do("apply", self.task.apply, before, change, quantity=self.task.quantity(change))

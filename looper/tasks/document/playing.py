@@ -27,7 +27,7 @@ class Playing:
         if question.step in ("act", "write"):
             return self.revision(context["state"], skill, dice)
         if question.step == "critique":
-            return by_rules(evaluation=context["evaluation"], notes=context["notes"])
+            return by_rules(**{name: context[name] for name in ("evaluation", "notes", "regressions")})
         if question.step == "judge":
             return Judgement(
                 nonce=context["nonce"], score=1.0 if dice.random() < skill else 0.0, reason="thrown by dice"

@@ -13,9 +13,10 @@ TOP = "(top)"
 
 
 def sections(text: str) -> dict[str, str]:
-    """The text by its headings, or by its definitions and keys if it has more of those. Equal names are numbered."""
+    """The text by its headings, or by its definitions and keys if it is no prose. Equal names are numbered."""
     lines = text.splitlines()
-    marks = max((list(_named(lines, name_of)) for name_of in (_heading, _key)), key=_count)
+    headings, keys = (list(_named(lines, name_of)) for name_of in (_heading, _key))
+    marks = keys if _is_data(lines, _count(headings), _count(keys)) else headings
     found: dict[str, list[str]] = {}
     current = TOP
     times: dict[str, int] = {}
@@ -45,16 +46,24 @@ def _mentioned(name: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(bare)}(?!\w)", words) is not None
 
 
+def _is_data(lines: Sequence[str], headings: int, keys: int) -> bool:
+    """Whether `#` begins a comment here: keys are as frequent, or most of what is not indented."""
+    flush = sum(bool(line) and not line[0].isspace() and line[0] != "#" for line in lines)
+    return keys >= max(1, min(headings, flush / 2))
+
+
 def _count(marks: Sequence[str | None]) -> int:
     return sum(mark is not None for mark in marks)
 
 
 def _heading(line: str) -> str | None:
-    found = HEADING.match(line)
+    found = HEADING.match(line) if line.startswith("#") else None
     return found[1].rstrip().rstrip("#").rstrip() or None if found else None
 
 
 def _key(line: str) -> str | None:
+    if not line or line[0] in "# \t-":
+        return None
     found = DEFINITION.match(line) or TABLE.match(line) or KEY.match(line)
     return found[1].strip() or None if found else None
 
@@ -63,7 +72,7 @@ def _named(lines: Sequence[str], name_of: Callable[[str], str | None]) -> Iterat
     """By line the section that begins there; none begins within a fenced block."""
     fence = ""
     for line in lines:
-        mark = FENCE.match(line)
+        mark = FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark and not fence:
             fence = mark[1]
         elif mark and mark[1].startswith(fence) and not mark[2].strip():
