@@ -108,8 +108,9 @@ class Criteria:
         phase = phase or self.phases[-1].name
         rules = self.active(phase)
         passed = {rule.id for rule in rules if _holds(findings.get(rule.id))}
-        weight = sum(rule.weight for rule in rules)
-        score = sum(rule.weight for rule in rules if rule.id in passed) / weight if weight else 1.0
+        counted = [rule for rule in rules if rule.severity != "info"]  # document 003: info is tracked only
+        weight = sum(rule.weight for rule in counted)
+        score = sum(rule.weight for rule in counted if rule.id in passed) / weight if weight else 1.0
         failed = [rule for rule in rules if rule.id not in passed]
         blockers = [rule.id for rule in failed if rule.severity == "fail"]
         return Evaluation(

@@ -149,7 +149,7 @@ def test_each_probe_is_paid_by_its_step() -> None:
     task = Piling([Height(), Asked("a"), Asked("b")])
     run = stage(task, judge(True))
     look(task, run, Pile())  # pyright: ignore[reportArgumentType]
-    assert steps(task) == ["probe", "opinion", "opinion"]  # pyright: ignore[reportArgumentType]
+    assert steps(task, Pile()) == ["probe", "opinion", "opinion"]  # pyright: ignore[reportArgumentType]
     assert run.ledger.spent["inner"] == pytest.approx(0.15)
 
 

@@ -19,7 +19,9 @@ from looper.state import fold, fresh
 from looper.types import TERMINAL
 
 SHORT = 80
-"""Lines up to which an artifact is shown in full when a run has ended; document 003 shows it always."""
+"""Lines up to which the artifact of the other designs is shown in full when a run has ended."""
+WHOLE = ("reflex",)
+"""Designs whose artifact is the result itself: shown in full whatever its length (SPEC 2.12)."""
 OWN_FILES = {"history.jsonl", "run.json", "artifact.md", "config.yaml", "mirror.lock", LOCK, STOP}
 LIMITS = ("iteration_limit", "round_limit", "budget_exhausted", "time_limit", "stagnation", "no_new_plan")
 """Reasons after which the distance to success is told; document 003 names the first."""
@@ -202,7 +204,8 @@ def _artifact(story: Story) -> list[str]:
         return ["artifact: none was evaluated"] if story.status in TERMINAL else []
     text = page_of(text)
     lines = text.splitlines()
-    if story.status in TERMINAL and len(lines) <= SHORT and len(text) <= SHORT * 200:
+    whole = story.state["design"] in WHOLE or (len(lines) <= SHORT and len(text) <= SHORT * 200)
+    if story.status in TERMINAL and whole:
         return [f"artifact ({story.folder.path / 'artifact.md'}):", *(f"  {plain(line)}" for line in lines)]
     return [f"artifact: {story.folder.path / 'artifact.md'} ({len(lines)} lines)"]
 

@@ -215,7 +215,7 @@ class Walk:
     def step(self) -> str | None:
         """One round; why the walk has ended, or None to go on."""
         run = self.whole.scope("iteration")
-        if not run.affords(*steps(self.task)):
+        if not run.affords(*steps(self.task, self.state)):
             return self.limit(run)
         self.state, signals = look(self.task, run, self.state)
         verdict = self.judge(run)
@@ -259,7 +259,7 @@ class Walk:
     def pays(self, run: Run, action: Any) -> bool:
         """Whether the action can be paid and the state after it still be tested (SPEC 1.3)."""
         own = ["apply"] * math.ceil(self.task.quantity(action))
-        return run.affords(*work_steps(self.task), *own, *steps(self.task))
+        return run.affords(*work_steps(self.task), *own, *steps(self.task, self.state))
 
     def limit(self, run: Run) -> str:
         return "budget_exhausted" if run.affords() else "time_limit"
@@ -273,13 +273,14 @@ class Walk:
 
     def take(self, run: Run, action: Any, turn: dict[str, Any]) -> None:
         before = self.state
-        action = worked(self.task, run, before, action)
-        after = run.do("apply", self.task.apply, before, action, quantity=self.task.quantity(action))
+        work = worked(self.task, run, before, action)
+        after = run.do("apply", self.task.apply, before, work, quantity=self.task.quantity(work))
         key = self.task.key(after)
         self.fresh = key not in self.visited | self.earlier
         if not self.fresh:
-            if key in self.visited:
-                self.mistakes += 1  # of an earlier plan's states the policy, whose memory is new, knows nothing
+            if key in self.visited and not work_steps(self.task):
+                # of an earlier plan's states the policy, whose memory is new, knows nothing; a writer's fault is none
+                self.mistakes += 1
             self.refuse(run, action, after, turn["policy"])
             return
         feedback = self.task.feedback(before, after)

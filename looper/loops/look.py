@@ -8,18 +8,21 @@ from looper.tasks.environment import AskedProbe, Probe, Task
 from looper.types import Signal
 
 
-def steps(task: Task) -> list[str]:
-    """The step name of each probe, for its price. All of them: which apply is known only in a state."""
-    return [step(probe) for probe in task.probes()]
+def steps(task: Task, state: Any) -> list[str]:
+    """The step name of each probe that has something to read in this state, for its price."""
+    return [step(probe) for probe in task.probes() if applies(probe, state)]
 
 
 def step(probe: Probe | AskedProbe) -> str:
     return probe.step if isinstance(probe, AskedProbe) else "probe"
 
 
-def look(task: Task, run: Run, state: Any) -> tuple[Any, list[Signal]]:
-    """The state with what its probes found, and their signals; probes run side by side."""
-    probes = {probe.name: probe for probe in task.probes() if applies(probe, state)}
+def look(task: Task, run: Run, state: Any, *, needed: bool = False) -> tuple[Any, list[Signal]]:
+    """The state with what its probes found, and their signals; probes run side by side.
+
+    `needed`: only what the gate cannot do without, no reading that somebody is asked for to learn from it.
+    """
+    probes = {p.name: p for p in task.probes() if applies(p, state) and (not needed or decides(p))}
     signals = list(run.each(list(probes), lambda branch, name: read(task, branch, probes[name], state)).values())
     return absorbed(task, state, signals), signals
 
@@ -30,6 +33,11 @@ def applies(probe: Probe | AskedProbe, state: Any) -> bool:
         return probe.question(state) is not None
     said = getattr(probe, "applies", None)
     return said(state) if said else True
+
+
+def decides(probe: Probe | AskedProbe) -> bool:
+    """Whether the gate needs the reading: all that are measured, and asked ones that say so (`decides`)."""
+    return not isinstance(probe, AskedProbe) or getattr(probe, "decides", False)
 
 
 def read(task: Task, run: Run, probe: Probe | AskedProbe, state: Any) -> Signal:

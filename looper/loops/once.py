@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from looper.criteria import Evaluation
 from looper.errors import Interruption
+from looper.loops.look import look
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
@@ -25,7 +26,7 @@ class Once:
     def run(self, task: Task, run: Run) -> Outcome:
         facts = {"planner_calls": 1, "inner_steps": 0, "log": []}
         try:
-            verdict = self.look(task, run)
+            verdict = self.judged(task, run)
         except Interruption as end:
             end.facts.update(facts)
             raise
@@ -33,10 +34,12 @@ class Once:
             return run.outcome("completed", "threshold_reached", **facts)
         return run.outcome("stopped", "iteration_limit", **facts)
 
-    def look(self, task: Task, run: Run) -> Evaluation:
-        """The verdict on the planned state."""
+    def judged(self, task: Task, run: Run) -> Evaluation:
+        """The verdict on the planned state, with the readings that the gate itself needs."""
         plan: Any = run.ask("planner", task.answer("plan"), step="plan", **run.brief)
         state: Any = run.do("observe", task.observe, plan)
+        if hasattr(task, "absorb"):
+            state, _ = look(task, run, state, needed=True)
         verdict = run.do("gate", task.evaluate, state)
         run.consider(task.render(state), verdict)
         return verdict

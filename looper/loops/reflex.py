@@ -187,7 +187,7 @@ class Cycle:
         asked = {"act": "refiner", "plan": "planner"} | ({"critique": "critic"} if self.written else {})
         agents = {step: self.run.stage.cast.agent(role, step, self.task) for step, role in asked.items()}
         paid = [step for step, agent in agents.items() if getattr(agent, "kind", "model") != "policy"]
-        if turn.affords(*paid, *steps(self.task)):
+        if turn.affords(*paid, *steps(self.task, self.state)):
             return None
         return "budget_exhausted" if turn.affords() else "time_limit"
 

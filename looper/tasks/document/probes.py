@@ -55,6 +55,7 @@ class CheckGroup:
 class Judged:
     """A rule that only a reader can verify: the judge is asked, code reads the verdict (SAFETY P13)."""
 
+    decides: ClassVar[bool] = True
     role: ClassVar[str] = "judge"
     step: ClassVar[str] = "judge"
     returns: ClassVar[type[Judgement]] = Judgement

@@ -7,9 +7,9 @@ replaced; the inner policy chooses which failed rule the writer works on next; h
 import random
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 from pydantic.dataclasses import dataclass
 
 from looper.checks.bench import Bench
@@ -18,7 +18,7 @@ from looper.criteria import Criteria, Evaluation, Finding, Rule
 from looper.errors import ConfigError
 from looper.tasks.contracts import Changes, Confirmation, Critique, Draft
 from looper.tasks.document.gate import Gate
-from looper.tasks.document.library import source
+from looper.tasks.document.library import place, source
 from looper.tasks.document.playing import Playing
 from looper.tasks.document.probes import JUDGE, READING, RUNNING, CheckGroup, Judged, together
 from looper.tasks.document.revising import revised
@@ -48,6 +48,11 @@ ANSWERS: dict[str, type[BaseModel]] = {
 """What each kind of question is answered with."""
 
 
+def recorded(name: str | None) -> str | None:
+    """The path of a recording that is given as @FILE. Raises ConfigError if there is none."""
+    return str(place(name)) if name and name.startswith("@") else name
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Document:
     """Write an artifact that meets its rules."""
@@ -68,8 +73,8 @@ class Document:
     """Typed checks by rule, made for this task; in place of the template's."""
     holdout_checks: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
     """Typed checks by name that nobody sees before the end (SPEC 0.6)."""
-    recording: str | None = None
-    """A recording of this task's roles; labelled so wherever it is shown."""
+    recording: Annotated[str | None, AfterValidator(recorded)] = None
+    """A recording of this task's roles, @NAME/FILE or a path; labelled so wherever it is shown."""
     reference: str | None = None
     """An artifact that meets the rules: for simulated writers only, never in a prompt."""
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
