@@ -117,17 +117,21 @@ def check_head(known: Mapping[str, Any], hashes: Sequence[str]) -> None:
 
 
 def last_artifact(journal: Journal) -> str | None:
-    """The artifact of the outcome, else the last one that an event created or refined."""
+    """The artifact of the outcome; while a loop is not over, the last one that an event created or refined, if any."""
+    waiting: str | None = None
     for event in reversed(journal.events):
         if event.event in ENDINGS and not event.key:
             text = journal.payload(event).get("artifact")
+            if event.event == "paused":
+                waiting = waiting or text
+                continue
         elif event.event in ("artifact_created", "refinement_done"):
             text = journal.payload(event).get("text")
         else:
             continue
         if isinstance(text, str):
             return text
-    return None
+    return waiting
 
 
 class Outputs:

@@ -195,7 +195,9 @@ class _Session:
         model, seats = config.get("model") or {"name": "offline"}, config.get("agents") or {}
         confirmed = confirming.given(config.get("confirm"))
         written = self._recorder()
-        cast = Seats(model, seats, self.answers, self.audience.terminal, confirmed, written)
+        cast = Seats(
+            model, seats, self.answers, self.audience.terminal, confirmed, written, design=self.parts.loop.name
+        )
         stage = Stage(
             self.parts.task, cast, self.journal, ledger, seed=config["seed"], check=control.check,
             events=getattr(self.parts.loop, "events", {}),

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,7 +14,7 @@ from looper.agents.confirming import Confirming
 from looper.agents.human import Human
 from looper.agents.policy import Policy
 from looper.agents.recorder import Recorder
-from looper.agents.recording import Recording
+from looper.agents.recording import Recording, head_of
 from looper.agents.simulated import Simulated
 from looper.build import explain
 from looper.errors import ConfigError
@@ -44,6 +45,8 @@ class Seats:
     """Questions that people were asked and did not answer, of all branches."""
     refused: list[ConfigError] = field(default_factory=list)
     """Answers of people that did not fit, of all branches."""
+    design: str = ""
+    """Name of the design that is run; a recording of another one has no answers for it."""
     _made: dict[tuple[str, str], Agent] = field(default_factory=dict)
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
@@ -87,6 +90,13 @@ class Seats:
 
     def _offline(self, role: str, step: str, task: Any) -> Recording:
         recording = shipped_recording(self.model, task)
+        made = head_of(Path(recording)) if recording and Path(recording).is_file() else None
+        if made and self.design and made.design not in ("", self.design):
+            raise ConfigError(
+                f"model=offline: nobody can fill the role `{role}` for `{step}` on this task under loop={self.design}: "
+                f"its recording was made with loop={made.design}. Take that one, or give a model: model=openai/..., "
+                f"or agents.{role}.model=human."
+            )
         if recording:
             return build(Recording, "model", {"path": recording, **self._words(role, task)})
         raise ConfigError(

@@ -21,7 +21,7 @@ from looper.console.screen import Screen, brief
 from looper.console.summary import Story, card, final_summary
 from looper.errors import ConfigError, Paused
 from looper.folder import Folder
-from looper.journal import Event
+from looper.journal import Event, read
 from looper.launch import Audience, Parts
 from looper.types import Outcome, Question
 
@@ -66,6 +66,8 @@ class Console:
         self.screen.tell("\n".join(lines[:1] if self.compact else lines))
         rounds = getattr(parts.loop, "max_iterations", getattr(parts.loop, "max_steps", None))
         self.block = Block(folder.path, rounds)
+        for event in read(folder.history).events if resumed else ():  # what was said then is not said again
+            self.block.take(event)
         self.gauge = Gauge(parts, folder.state()["spent"] if resumed else {}, rounds)
         self.screen.show_bar(self.gauge.render)
 

@@ -185,7 +185,7 @@ class Block:
     def _details(self, verdict: Mapping[str, Any]) -> list[str]:
         """Document 003's lines, for designs that work on an artifact."""
         lines = [f"Plan: {self.plan or 'none'}", *self.shown]
-        lines += [f"Failed: {names_of(verdict.get('failed'))}", f"Warnings: {names_of(verdict.get('warnings'))}"]
+        lines += [f"Failed: {names_of(verdict.get('blockers'))}", f"Warnings: {names_of(verdict.get('warnings'))}"]
         lines += [f"Regressions: {names_of(self.regressions)}"] if self.regressions else []
         lines += [f"Artifact: {self.folder / 'artifact.md'}"]
         return lines if verdict.get("passed") else lines + self.critique
