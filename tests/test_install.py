@@ -74,10 +74,15 @@ def test_the_wheel_holds_the_configuration_once_and_the_corpus(built: Path) -> N
     names = zipfile.ZipFile(wheel).namelist()
     assert len(names) == len(set(names))
     kept = {path.relative_to(ROOT / "conf").as_posix() for path in (ROOT / "conf").rglob("*.yaml")}
-    assert {name.removeprefix("looper/conf/") for name in names if name.endswith(".yaml")} == kept
+    assert {name.removeprefix("looper/conf/") for name in names if name.startswith("looper/conf/")} == kept
     assert not [name for name in names if name.startswith(("conf/", "tests/", "outputs/", "experiments/", "scripts/"))]
     programs = {path.relative_to(ROOT).as_posix() for path in (ROOT / "looper/tasks/repair/corpus").rglob("*.py")}
     assert programs <= set(names)
+    tasks = ROOT / "looper/tasks"
+    data = [*(tasks / "document/library").rglob("*.*"), *(tasks / "search/needs").glob("*.jsonl")]
+    kept = {path.relative_to(ROOT).as_posix() for path in data if "__pycache__" not in path.parts}
+    assert len(kept) > 20
+    assert kept <= set(names)
     assert not [name for name in names if "__pycache__" in name]
 
 

@@ -225,6 +225,9 @@ def _settle(litellm: Any) -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
     # It dumps replies that it built without validation; `_heard` checks what is used of them.
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
+    with warnings.catch_warnings():  # its reply's schema is built on first use, with remarks on its own types
+        warnings.simplefilter("ignore")
+        litellm.ModelResponse()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0

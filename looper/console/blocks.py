@@ -185,7 +185,9 @@ class Block:
     def _details(self, verdict: Mapping[str, Any]) -> list[str]:
         """Document 003's lines, for designs that work on an artifact."""
         lines = [f"Plan: {self.plan or 'none'}", *self.shown]
-        lines += [f"Failed: {names_of(verdict.get('blockers'))}", f"Warnings: {names_of(verdict.get('warnings'))}"]
+        warnings = verdict.get("warnings") or []
+        failed = [rule for rule in verdict.get("failed") or [] if rule not in warnings]
+        lines += [f"Failed: {names_of(failed)}", f"Warnings: {names_of(verdict.get('warnings'))}"]
         lines += [f"Regressions: {names_of(self.regressions)}"] if self.regressions else []
         lines += [f"Artifact: {self.folder / 'artifact.md'}"]
         return lines if verdict.get("passed") else lines + self.critique
