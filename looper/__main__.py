@@ -52,6 +52,10 @@ def _dispatch(args: list[str]) -> int:
     if not args:
         print(overview())
         return 0
+    if args[0] == "new" and not {"-h", "--help"} & set(args):
+        from looper.arguments import begun
+
+        return _run(begun(args[1:]))
     if re.fullmatch(r"[a-z_]+", args[0]):
         from looper.commands import main as command
 

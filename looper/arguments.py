@@ -150,3 +150,19 @@ def literal(value: str) -> str:
         value = value[1:-1]
     value = re.sub(r"(\\*)\$\{", r"\1\1\\${", value)  # no interpolation
     return "'" + re.sub(r"(\\*)('|\Z)", lambda m: m[1] * 2 + (f"\\{m[2]}" if m[2] else ""), value) + "'"
+
+
+def begun(words: Sequence[str]) -> list[str]:
+    """What `new TASK [key=value ...]` or `new "a prompt in words" [key=value ...]` stands for (document 003).
+
+    Raises ConfigError without a task or a prompt.
+    """
+    if not words or "=" in words[0].split(" ")[0] or words[0].startswith("-"):
+        raise ConfigError(
+            'new: say what: `looper new document/courses_api`, or `looper new "what is wanted, in words"`.'
+        )
+    what, rest = words[0], list(words[1:])
+    loop = [] if any(word.startswith("loop=") for word in rest) else ["loop=reflex"]
+    if " " not in what:
+        return [f"task={what}", *loop, *rest]
+    return ["task=document", f"task.prompt={literal(what)}", *loop, *rest]

@@ -466,7 +466,7 @@ def test_clean_removes_a_folder_whose_history_is_lost(outputs: Path, command: Ru
 def test_a_word_that_is_no_command_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean `status`"):
         main("staus", [])
-    with pytest.raises(ConfigError, match="there are: resume, status"):
+    with pytest.raises(ConfigError, match="there are: new, resume, status"):
         main("frobnicate", [])
 
 

@@ -23,6 +23,7 @@ from looper.launch import build
 
 CONF = ROOT / "conf"
 GIVEN = {
+    "document": ["task.prompt=anything"],
     "repair": ["task.program=p.py", "task.tests=pytest"],
     "repair/quixbugs": ["task.root=.", "task.name=gcd"],
     "repair/humanevalfix": ["task.file=f.jsonl", "task.id=Python/0"],

@@ -184,7 +184,7 @@ def test_no_process_pipe_or_thread_is_left_after_closing():
         examiner.examine([RIGHT, WRONG, RIGHT])
         assert isinstance(examiner.crew, Crew)
         processes = [channel.process for channel in examiner.crew.alive]
-        assert len(processes) == 2
+        assert processes  # two, unless the first was quick enough for all
     assert not any(process.alive for process in processes)
     gc.collect()
     assert len(list(Path("/dev/fd").iterdir())) <= before

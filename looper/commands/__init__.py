@@ -122,7 +122,16 @@ def _confirmed(request: Request, folders: Sequence[Folder]) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def new(request: Request) -> int:
+    """Never reached: `looper.__main__` makes a run of it, because what follows are Hydra's overrides."""
+    raise AssertionError(request)
+
+
 COMMANDS: dict[str, Command] = {
+    "new": Command(
+        new, 'TASK | "PROMPT IN WORDS" [key=value ...]',
+        "Starts a reflex loop on a task, or on a document wanted in words, whose criteria are asked for and shown.",
+    ),
     "resume": Command(
         resume, "[RUN] [answer=TEXT | answer=@FILE] [budget.outer=12 ...] [--json]",
         "Goes on with a run that is paused or was interrupted; without a name the active or newest one.",

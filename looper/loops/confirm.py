@@ -2,7 +2,7 @@
 
 from looper.errors import PhaseError, StopRequested
 from looper.run import Run
-from looper.tasks.contracts import Confirmation
+from looper.tasks.contracts import Confirmation, Proposal
 from looper.tasks.environment import Task
 
 
@@ -27,6 +27,19 @@ def confirm(task: Task, run: Run, limit: int) -> int:
             _amend(task, run, word)
     note(task, run, limit)
     return limit
+
+
+def propose(task: Task, run: Run) -> bool:
+    """Ask for rules where the task has none, and let the task take them; whether there were none."""
+    adopt = getattr(task, "adopt", None)
+    if adopt is None:
+        return False
+    adopt(None)  # as configured, whatever an earlier run of this process was told
+    if task.criteria.rules:
+        return False
+    adopt(run.ask("assessor", Proposal, step="criteria", **run.brief))
+    run.stage.brief = dict(run.do("prepare", task.prepare))
+    return True
 
 
 def _amend(task: Task, run: Run, word: Confirmation) -> None:

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, Interruption, PhaseError
-from looper.loops.confirm import confirm
+from looper.loops.confirm import confirm, note, propose
 from looper.loops.look import look, steps
 from looper.loops.prepare import prepare
 from looper.loops.progress import Progress
@@ -42,6 +42,7 @@ class Reflex:
     """Whether criteria, thresholds and iteration limit must be confirmed before anything is spent (SPEC 2.9)."""
     name: ClassVar[str] = "reflex"
     roles: ClassVar[dict[str, str]] = {
+        "assessor": "writes the criteria of a task that has none",
         "owner": "confirms the criteria before the first iteration",
         "planner": "plans each iteration in 3 to 5 steps",
         "producer": "writes the first artifact",
@@ -50,8 +51,8 @@ class Reflex:
         "refiner": "changes the artifact where the critique says so",
     }
     steps: ClassVar[dict[str, tuple[str, ...]]] = {
-        "owner": ("confirm",), "planner": ("plan",), "producer": ("produce",), "preparer": ("prepare_checks",),
-        "critic": ("critique",), "refiner": ("act",),
+        "assessor": ("criteria",), "owner": ("confirm",), "planner": ("plan",), "producer": ("produce",),
+        "preparer": ("prepare_checks",), "critic": ("critique",), "refiner": ("act",),
     }  # fmt: skip
     """What each role is asked, for the announcement of who will answer."""
     events: ClassVar[dict[str, str]] = {
@@ -90,9 +91,12 @@ class Cycle:
         self.history: list[dict[str, Any]] = []
 
     def go(self) -> Outcome:
+        proposed = propose(self.task, self.run)
         if self.design.confirmation:
             self.limit = confirm(self.task, self.run, self.limit)
-            self.progress.criteria = self.task.criteria
+        elif proposed:
+            note(self.task, self.run, self.limit)
+        self.progress.criteria = self.task.criteria
         self.run.keep("iteration_advanced")  # it costs nothing: an iteration is told also when the time is up
         for number in range(1, self.limit + 1):
             if stop := self.iteration(self.run.scope("iteration"), number):

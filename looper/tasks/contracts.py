@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
 
 from looper.criteria import Evaluation, Rule
 
@@ -16,6 +16,33 @@ def _said(text: str) -> str:
     if not text.strip():
         raise ValueError("it is empty")
     return text
+
+
+class ProposedRule(BaseModel):
+    """A rule that was made for the task at hand."""
+
+    id: str = Field(
+        pattern=r"^[ab]\.(correctness|completeness|style|performance|security|quality)\.[a-z0-9]+(-[a-z0-9]+)*$",
+        description="phase.category.name: a for what must be right first, b for what is stricter",
+    )
+    description: Line = Field(description="the condition on the artifact, in one sentence")
+    severity: Literal["fail", "warn", "info"]
+    check: Line = Field(description="how to verify it, in words")
+
+
+class Proposal(BaseModel):
+    """Criteria for a task that has none (document 003, Setup Confirmation: shown before anything is made)."""
+
+    rules: list[ProposedRule] = Field(min_length=3, max_length=20)
+
+    @model_validator(mode="after")
+    def _sound(self) -> "Proposal":
+        ids = [rule.id for rule in self.rules]
+        if len(ids) != len(set(ids)):
+            raise ValueError("two rules have the same id")
+        if not any(rule.severity == "fail" and rule.id.startswith("a.") for rule in self.rules):
+            raise ValueError("phase a needs a rule of severity fail")
+        return self
 
 
 class Steps(BaseModel):

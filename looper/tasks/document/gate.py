@@ -8,7 +8,7 @@ from looper.checks.examine import examine, vacuous
 from looper.checks.kinds import CHECK, Check, Judge
 from looper.criteria import Criteria, Evaluation, Phase, Rule
 from looper.errors import ConfigError
-from looper.tasks.contracts import Confirmation
+from looper.tasks.contracts import Confirmation, Proposal
 from looper.tasks.document.probes import together
 from looper.tasks.document.rules import Template, edited, typed
 from looper.tasks.document.states import Artifact, Prepared
@@ -19,6 +19,7 @@ class Gate:
 
     def __init__(self, template: Template, checks: Mapping[str, Sequence[Mapping[str, Any]]], bench: Bench):
         """`template` with the task's own rows, `checks` of the task in place of those of the rows."""
+        self.template = template
         self.configured = self.criteria = template.criteria()
         self.bench = bench
         own = {rule: typed(rule, rows) for rule, rows in checks.items()}
@@ -26,6 +27,11 @@ class Gate:
             raise ConfigError(f"task.checks.{strange[0]}: there is no rule of this id.")
         self.known: dict[str, list[Check]] = {**template.checks(), **own}
         self._says_nothing: dict[str, bool] = {}
+
+    def adopt(self, proposal: Proposal | None) -> None:
+        """The rules of a proposal in place of none; None: as configured."""
+        rows = [rule.model_dump() for rule in proposal.rules] if proposal else []
+        self.configured = self.criteria = self.template.extended(rows).criteria()
 
     def amend(self, word: Confirmation) -> None:
         """The configured rules and thresholds with the changes of a word, in place of those of an earlier one."""

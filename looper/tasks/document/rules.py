@@ -41,8 +41,8 @@ class Template:
         """Full rules and phases. Raises ConfigError for a row that cannot be one."""
         rules = [normalised(row) for row in self.rules]
         ids = [rule.id for rule in rules]
-        if not ids or not self.thresholds:
-            raise ConfigError(f"criteria {self.name}: there is no {'rule' if not ids else 'threshold'}; give one.")
+        if not self.thresholds:
+            raise ConfigError(f"criteria {self.name}: there is no threshold; give one.")
         if double := sorted({name for name in ids if ids.count(name) > 1}):
             raise ConfigError(f"criteria {self.name}: the rule {double[0]} is there twice.")
         for rule in rules:

@@ -15,8 +15,8 @@ from pydantic.dataclasses import dataclass
 from looper.checks.bench import Bench
 from looper.checks.kinds import Check, Judge
 from looper.criteria import Criteria, Evaluation, Finding, Rule
-from looper.errors import ConfigError
-from looper.tasks.contracts import Changes, Confirmation, Critique, Draft
+from looper.errors import ConfigError, PhaseError
+from looper.tasks.contracts import Changes, Confirmation, Critique, Draft, Proposal
 from looper.tasks.document.gate import Gate
 from looper.tasks.document.library import place, source
 from looper.tasks.document.playing import Playing
@@ -98,6 +98,10 @@ class Document:
     def criteria(self) -> Criteria:
         return self.gate.criteria
 
+    def adopt(self, proposal: Proposal | None) -> None:
+        """Rules that were made for this task, where it has none; None: as configured."""
+        self.gate.adopt(proposal)
+
     def amend(self, word: Confirmation) -> None:
         """Thresholds and rules as the owner wants them. Raises ConfigError for what there is not."""
         self.gate.amend(word)
@@ -171,6 +175,13 @@ class Document:
         return f"{state.phase}\0{state.text}"
 
     def evaluate(self, state: Artifact) -> Evaluation:
+        """Raises PhaseError without rules: what nothing is asked of cannot pass."""
+        if not self.criteria.rules:
+            raise PhaseError(
+                f"{self.name}: has no rules; choose a template with criteria@task.criteria_template=docs (api_spec, "
+                "code, config), or loop=reflex, which asks for them.",
+                "impossible",
+            )
         return self.criteria.evaluate(state.findings, state.phase)
 
     def notes(self, state: Artifact) -> dict[str, str]:

@@ -171,6 +171,10 @@ class Embedded:
         """A document as a search would show it, without a score. Raises ConfigError as `document` does."""
         return hit(self.document(id).model_dump_json(), 0.0)
 
+    def has(self, id: str) -> bool:
+        """Whether there is a document of this id."""
+        return bool(self.opened.rows("SELECT 1 FROM documents WHERE id = ?", [words.clean(id)]))
+
     def holds(self, term: str) -> bool:
         """Whether any document has the term."""
         return bool(self.numbers([term]))
