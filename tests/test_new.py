@@ -86,3 +86,15 @@ def test_a_document_without_rules_cannot_pass_under_a_design_that_asks_for_none(
     assert answer(here, {"steps": ["write"], "draft": "water"}) == 1
     ended = state(here)
     assert (ended["status"], ended["stop"]["reason"]) == ("failed", "impossible")
+
+
+def test_the_whole_artifact_is_shown_to_who_asks_for_it(here: Path) -> None:
+    assert call("+task=dial", *QUIET).code == 0
+    shown = call("status", "--artifact", "outputs=out")
+    (file,) = here.glob("out/*/artifact.md")
+    assert (shown.code, shown.out.strip()) == (0, file.read_text().strip())
+
+
+def test_a_run_without_an_artifact_says_so(here: Path) -> None:
+    assert call("new", "A note on watering plants", "model=human", *QUIET).code == 3
+    assert "there is no artifact yet" in call("status", "--artifact", "outputs=out").err

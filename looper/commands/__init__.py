@@ -4,13 +4,19 @@ import difflib
 import json
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from looper.commands.mirroring import show_ui, sync_runs
 from looper.commands.request import Command, Request, parse
 from looper.commands.resuming import CHANGEABLE, resume
 from looper.commands.shelf import history_json, history_lines, list_lines, mend, pick, row, shelf, status_lines
+from looper.console.screen import plain
 from looper.errors import ConfigError
 from looper.folder import Folder, Outputs
+from looper.pages import page_of
+
+if TYPE_CHECKING:
+    from looper.console.summary import Story
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -35,8 +41,19 @@ def status(request: Request) -> int:
     folder = pick(request.outputs, request.name)
     mend(folder)
     story = Story.of(folder)
+    if "--artifact" in request.flags:
+        request.screen.say(_artifact(story))
+        return 0
     request.screen.say(json.dumps(card(story)) if request.as_json else "\n".join(status_lines(story)))
     return 0
+
+
+def _artifact(story: "Story") -> str:
+    """The artifact in full, for who asks for it (document 003, Output exceptions). Raises ConfigError without one."""
+    text = story.artifact()
+    if text is None:
+        raise ConfigError(f"{story.name}: there is no artifact yet.")
+    return plain(page_of(text))
 
 
 def list_runs(request: Request) -> int:
@@ -137,7 +154,10 @@ COMMANDS: dict[str, Command] = {
         "Goes on with a run that is paused or was interrupted; without a name the active or newest one.",
         ("--json",), 1, ("answer", *CHANGEABLE),
     ),
-    "status": Command(status, "[RUN] [--json]", "Where the current, newest or named run stands.", ("--json",)),
+    "status": Command(
+        status, "[RUN] [--json | --artifact]", "Where the current, newest or named run stands, or its whole result.",
+        ("--json", "--artifact"),
+    ),
     "list": Command(list_runs, "[--json]", "All runs, newest first.", ("--json",), 0),
     "history": Command(
         history, "[RUN] [--json] [--full]", "The events of a run; --full shows whole payloads.", ("--json", "--full")
