@@ -13,13 +13,13 @@ from dial_runs import Terminal, play
 from pydantic import BaseModel, Field
 from written_runs import ANSWERS, by_hand, write
 
-from looper.agents.human import Human, apart, by_key, together, understand
+from looper.agents.human import Human, apart, by_key, example, together, understand
 from looper.agents.prompt import Prompt, Templates
 from looper.console import Console
 from looper.errors import ConfigError, Paused
 from looper.journal import read
 from looper.launch import Audience
-from looper.tasks.contracts import Draft
+from looper.tasks.contracts import Critique, Draft
 from looper.tasks.search.states import Label
 from looper.types import Question
 
@@ -263,3 +263,14 @@ def test_a_yes_or_a_no_is_enough_where_nothing_else_must_be_said(said: str, rele
 def test_what_is_neither_yes_nor_no_is_not_guessed(said: str) -> None:
     with pytest.raises(ConfigError, match="An answer is JSON like"):
         understand(said, Label)
+
+
+def test_an_example_of_an_answer_shows_what_a_list_holds() -> None:
+    assert json.loads(example(Critique)) == {
+        "issues": [
+            {
+                "rule": "id of the failed rule", "problem": "what is wrong, and where",
+                "fix": "the exact instruction that mends it",
+            }
+        ]
+    }  # fmt: skip

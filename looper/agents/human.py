@@ -15,6 +15,8 @@ _KEY = re.compile(r"[\w.\-/]+\.[1-9]\d*")
 """A step key; no field of an answer looks like one."""
 
 
+DEEPEST = 2
+"""Levels of objects that an example shows."""
 YES_NO = {"yes": True, "y": True, "no": False, "n": False}
 """What people type for a yes or a no."""
 
@@ -62,9 +64,21 @@ def _is_word(kind: Any) -> bool:
 
 
 def example(returns: type[BaseModel]) -> str:
-    """The fields of an answer and what goes into them."""
-    properties = returns.model_json_schema().get("properties", {})
-    return json.dumps({name: info.get("description") or info.get("type", "...") for name, info in properties.items()})
+    """The fields of an answer and what goes into them; a list is shown with one item."""
+    schema = returns.model_json_schema()
+    return json.dumps({name: _shown(info, schema) for name, info in schema.get("properties", {}).items()})
+
+
+def _shown(info: Mapping[str, Any], schema: Mapping[str, Any], depth: int = 0) -> Any:
+    """What stands for a field: its description or type, of a list one item, of an object its needed fields."""
+    if info.get("type") == "array":
+        return [_shown(info.get("items", {}), schema, depth)]
+    named = str(info.get("$ref", "")).rpartition("/")[2]
+    target = schema.get("$defs", {}).get(named, {})
+    if "properties" in target and depth < DEEPEST:
+        needed = {name: target["properties"][name] for name in target.get("required", [])}
+        return {name: _shown(field, schema, depth + 1) for name, field in needed.items()}
+    return info.get("description") or info.get("type", "...")
 
 
 def from_file(text: str) -> str:
