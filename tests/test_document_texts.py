@@ -5,7 +5,6 @@ import inspect
 import re
 import sys
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -318,7 +317,9 @@ def test_a_specification_without_the_notes_is_no_document():
 
 
 def constant(file: str, name: str) -> Any:
-    tree = ast.parse(Path(HERE / "library_guide" / file).read_text())
+    (check,) = typed("a", [{"kind": "script", "code": f"@library_guide/{file}"}])
+    assert isinstance(check, Script)
+    tree = ast.parse(check.code)
     found = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name]
     return ast.literal_eval(found[0])
 
@@ -389,3 +390,10 @@ def test_a_session_that_cannot_be_read_is_the_matter_of_one_rule():
     text = damaged(reference("library_guide"), ">>> clock.now(), clock.slept", ">>> clock.now(")
     assert set(failed("library_guide", task("library_guide").gate.known, text)) == {"a.completeness.examples"}
     assert set(failed("library_guide", hidden("library_guide"), text)) == {"sessions"}
+
+
+def test_only_code_that_is_a_file_may_name_another_file():
+    inline = 'LIBRARY = "@library_guide/steady.py"\nverdict(True, "")\n'
+    (check,) = typed("a", [{"kind": "script", "code": inline}])
+    assert isinstance(check, Script)
+    assert check.code == inline

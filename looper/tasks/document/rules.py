@@ -1,6 +1,7 @@
 """Criteria templates: shorthand rows become full rules, each with the typed checks that verify it (document 003)."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ CATEGORIES = ("correctness", "completeness", "style", "performance", "security",
 """Second part of a rule's id (SPEC 2.8)."""
 FILES = ("tests", "code")
 """Fields of a check that may name a file with @."""
+INSERTED = re.compile(r'^([A-Z_]+) = "(@[\w./-]+)"$', re.MULTILINE)
+"""A constant of such a file that is another file's text."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -94,7 +97,16 @@ def typed(name: str, rows: Any) -> list[Check]:
 
 def _read(row: Mapping[str, Any]) -> dict[str, Any]:
     """A check whose tests or code are a file (`@NAME/FILE`) with the file's text."""
-    return {key: source(value) if key in FILES and isinstance(value, str) else value for key, value in row.items()}
+    return {key: _text(value) if key in FILES and isinstance(value, str) else value for key, value in row.items()}
+
+
+def _text(value: str) -> str:
+    """What a field says. In a file, `NAME = "@NAME/FILE"` stands for that file's text: the sandbox holds the artifact
+    alone. What stands in the configuration itself names no other file.
+    """
+    if not value.startswith("@"):
+        return value
+    return INSERTED.sub(lambda found: f"{found[1]} = {source(found[2])!r}", source(value))
 
 
 def edited(criteria: Criteria, word: Confirmation) -> Criteria:

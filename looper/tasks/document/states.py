@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from looper.checks.kinds import Check
 from looper.criteria import Finding
-from looper.tasks.contracts import Line
+from looper.tasks.contracts import Line, Steps
 
 
 class PreparedCheck(BaseModel):
@@ -107,14 +107,10 @@ class NewPlan(BaseModel):
     plan: "Plan | None"
 
 
-class Plan(BaseModel):
+class Plan(Steps):
     """Steps towards the artifact, and the first version of it where the design asks nobody else to write it."""
 
-    steps: list[Line] = Field(min_length=1, max_length=5, description="3 to 5 short steps")
     draft: str = Field(default="", description="the whole artifact")
-
-    def __str__(self) -> str:
-        return "; ".join(self.steps)
 
 
 class Judgement(BaseModel):

@@ -17,7 +17,7 @@ from looper.errors import ConfigError
 from looper.pages import data_of, with_data
 from looper.tasks.environment import FailureType
 from looper.tasks.search import readings, steer
-from looper.tasks.search.exercise import Brief, Exercise, listed, said
+from looper.tasks.search.exercise import Exercise, listed, said
 from looper.tasks.search.query import Query
 from looper.tasks.search.states import Answer, Change, Decision, Move, Plan, Replan, Results, Trail
 from looper.types import STRICT, Question, Signal
@@ -208,6 +208,3 @@ class Band(Exercise):
 def asked_before(query: Query, told: Sequence[str]) -> bool:
     """Whether one of the states that a history tells of (`Band.describe`) is that of this query."""
     return any(line.startswith(f"{query}: ") for line in told)
-
-
-__all__ = ["Band", "Brief"]

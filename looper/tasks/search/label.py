@@ -23,9 +23,7 @@ class Labelling:
             return None
         return {"hit": state.hits[self.place]}
 
-    def reading(self, state: Ranking, answer: Label | None) -> Signal:
-        if answer is None:
-            return Signal(name=self.name, passed=False, value=0.0, reason="nothing to label")
+    def reading(self, state: Ranking, answer: Label) -> Signal:
         hit = state.hits[self.place]
         reason = f"{hit.title}: {'relevant' if answer.relevant else 'not relevant'}"
         data = {"id": hit.id, "relevant": answer.relevant}
