@@ -4,21 +4,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import pytest
-from command_line import ROOT
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from document_tasks import reference, task
 
 from looper.checks.examine import examine, vacuous
 from looper.checks.kinds import Check
-from looper.launch import build
 from looper.tasks.document.library import source
 from looper.tasks.document.probes import EXECUTES
 from looper.tasks.document.rules import typed
-from looper.tasks.document.task import Document
 
 TASKS = ("service_config", "python_module")
 SPEC = {
@@ -36,21 +30,6 @@ IN_WORDS = {
     "python_module": {"a.completeness.example", "b.quality.logging"},
 }
 """Rules that PREPARE has to make checks for."""
-
-
-@lru_cache
-def task(name: str) -> Document:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [f"+task=document/{name}"])
-    data: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    built = build(data).task
-    assert isinstance(built, Document)
-    return built
-
-
-@lru_cache
-def reference(name: str) -> str:
-    return source(str(task(name).reference))
 
 
 def shown(name: str) -> dict[str, list[Check]]:

@@ -11,18 +11,15 @@ from typing import Any
 import pytest
 import yaml
 from command_line import ROOT
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from document_tasks import reference, task
 
 from looper.checks.examine import examine, vacuous
 from looper.checks.kinds import Check, Pattern, Script
 from looper.checks.reading.parts import Artifact as Read
 from looper.checks.reading.parts import Missing
 from looper.criteria import Finding
-from looper.launch import build
-from looper.tasks.document.library import HERE, source
+from looper.tasks.document.library import HERE
 from looper.tasks.document.rules import Template, typed
-from looper.tasks.document.task import Document
 
 TASKS = ("courses_api", "library_guide")
 WORDS_ONLY = {
@@ -44,21 +41,6 @@ SPEC = {
 """SPEC 2.8."""
 
 Change = tuple[str, str]
-
-
-@cache
-def task(name: str) -> Document:
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
-        config = compose("config", [f"+task=document/{name}"])
-    data: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    built = build(data).task
-    assert isinstance(built, Document)
-    return built
-
-
-@cache
-def reference(name: str) -> str:
-    return source(str(task(name).reference))
 
 
 @cache
