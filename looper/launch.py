@@ -135,6 +135,9 @@ def _locked(parts: Parts, folder: Folder, audience: Audience, answers: Mapping[s
         journal = Journal(folder.history, run_id=path.name, sync=sync)
         try:
             folder.check_head(journal)
+            opened = getattr(parts.task, "open", None)
+            if opened:
+                opened(path)
             return _Session(parts, folder, journal, audience, answers).go()
         except LooperError:
             if not journal.events:  # refused before it began: nothing is left that looks like a run
@@ -195,9 +198,7 @@ class _Session:
         model, seats = config.get("model") or {"name": "offline"}, config.get("agents") or {}
         confirmed = confirming.given(config.get("confirm"))
         written = self._recorder()
-        cast = Seats(
-            model, seats, self.answers, self.audience.terminal, confirmed, written, design=self.parts.loop.name
-        )
+        cast = Seats(model, seats, self.answers, self.audience.terminal, confirmed, written, design=self.parts.loop)
         stage = Stage(
             self.parts.task, cast, self.journal, ledger, seed=config["seed"], check=control.check,
             events=getattr(self.parts.loop, "events", {}),

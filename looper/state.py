@@ -106,6 +106,8 @@ def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
         state.update(criteria=agreed["criteria"], max_iterations=agreed["max_iterations"])
     elif name == "iteration_advanced" and isinstance(event.payload, dict):
         state["stagnation_count"] = event.payload.get("stagnation_count", state["stagnation_count"])
+    elif name == "tasks_updated":
+        state["tasks"] = load_payload(folder, event)["tasks"]
     elif name in ENDINGS and not event.key:
         _end(state, event, load_payload(folder, event))
 

@@ -97,12 +97,13 @@ class _Mortal(Journal):
 class _Everybody:
     """A cast of policies; keeps which roles were asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, design: Any) -> None:
+        self.design = design
         self.roles: set[str] = set()
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
         self.roles.add(role)
-        return Policy()
+        return Policy(self.design)
 
 
 def check_loop(loop: Any, task: Any, *, budget: Budget | None = None, kills: int = 12) -> None:
@@ -118,7 +119,7 @@ def check_loop(loop: Any, task: Any, *, budget: Budget | None = None, kills: int
 
 
 def _check_runs(found: Findings, loop: Any, task: Any, budget: Budget, place: Path, kills: int) -> None:
-    journal, cast = Journal(place / "whole.jsonl", sync=False), _Everybody()
+    journal, cast = Journal(place / "whole.jsonl", sync=False), _Everybody(loop)
     whole = _run(loop, task, journal, budget, cast)
     steps = _finished(journal)
     _check_end(found, whole, cast, {*loop.roles, *getattr(task, "roles", {})})
@@ -153,7 +154,7 @@ def _check_kill(found: Findings, want: Any, run: Callable[[Journal], Outcome], p
 
 def _run(loop: Any, task: Any, journal: Journal, budget: Budget, cast: Any = None) -> Outcome:
     events = getattr(loop, "events", {})
-    return execute(loop, Run(Stage(task, cast or _Everybody(), journal, Ledger(budget), events=events)))
+    return execute(loop, Run(Stage(task, cast or _Everybody(loop), journal, Ledger(budget), events=events)))
 
 
 def _finished(journal: Journal) -> list[tuple[str, str]]:

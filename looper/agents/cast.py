@@ -12,16 +12,18 @@ from pydantic import ValidationError
 from looper.agents import confirming
 from looper.agents.confirming import Confirming
 from looper.agents.human import Human
-from looper.agents.policy import Policy
+from looper.agents.policy import Policy, policy_of
 from looper.agents.recorder import Recorder
 from looper.agents.recording import Recording, head_of
-from looper.agents.simulated import Simulated
+from looper.agents.simulated import Player, Simulated
 from looper.build import explain
 from looper.errors import ConfigError
 from looper.types import Agent, Question
 
 BUILT_IN = ("offline", "policy", "simulated", "human", "recording")
 """Fillers that are not models; any other name is a LiteLLM model name."""
+PLAYED = ("simulated", "recording")
+"""Fillers of all roles that fill those of people too."""
 WORDS = ("system", "prompt", "prompts")
 """Settings of a role that say how it is asked, whoever fills it."""
 
@@ -45,8 +47,9 @@ class Seats:
     """Questions that people were asked and did not answer, of all branches."""
     refused: list[ConfigError] = field(default_factory=list)
     """Answers of people that did not fit, of all branches."""
-    design: str = ""
-    """Name of the design that is run; a recording of another one has no answers for it."""
+    design: Any = None
+    """The design that is run: its name (a recording of another one has no answers for it), the prompts, policies and
+    simulations of questions that are its own."""
     _made: dict[tuple[str, str], Agent] = field(default_factory=dict)
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
@@ -68,21 +71,29 @@ class Seats:
         if (role, step) == (confirming.ROLE, confirming.STEP) and own in (None, "offline"):
             return confirming.STEP
         name = own or self.model["name"]
+        if own in (None, "offline") and role in getattr(self.design, "people", ()) and name not in PLAYED:
+            return "human"
         if name != "offline":
             return name
-        return "policy" if task.policy(step) is not None else "offline"
+        return "policy" if self._has_policy(step, task) else "offline"
+
+    def _has_policy(self, step: str, task: Any) -> bool:
+        """The task's own policy comes before its recording, the design's behind it."""
+        if task.policy(step) is not None:
+            return True
+        return policy_of(task, self.design, step) is not None and not recording_for(self.model, task, self.design)
 
     def _make(self, role: str, name: str, step: str, task: Any) -> Agent:
         if name == confirming.STEP:
             return Confirming(self.confirmed, self.answers, self.terminal, self.waiting)
         if name == "policy":
-            return Policy()
+            return Policy(self.design)
         if name == "offline":
             return self._offline(role, step, task)
         if name == "human":
             return Human(self.answers, self.terminal, self._templates(role, task), self.waiting, self.refused)
         if name == "simulated":
-            return build(Simulated, *self._settings(role, Simulated))
+            return Player(build(Simulated, *self._settings(role, Simulated)), self.design)
         if name == "recording":
             where, settings = self._settings(role, Recording)
             return build(Recording, where, {**settings, **self._words(role, task)})
@@ -91,10 +102,11 @@ class Seats:
     def _offline(self, role: str, step: str, task: Any) -> Recording:
         recording = shipped_recording(self.model, task)
         made = head_of(Path(recording)) if recording and Path(recording).is_file() else None
-        if made and self.design and made.design not in ("", self.design):
+        if recording and not recording_for(self.model, task, self.design):
+            assert made is not None
             raise ConfigError(
-                f"model=offline: nobody can fill the role `{role}` for `{step}` on this task under loop={self.design}: "
-                f"its recording was made with loop={made.design}. Take that one, or give a model: model=openai/..., "
+                f"model=offline: nobody can fill the role `{role}` for `{step}` on this task under "
+                f"loop={self.design.name}: its recording was made with loop={made.design}. Take that one, or give a model: model=openai/..., "
                 f"or agents.{role}.model=human."
             )
         if recording:
@@ -127,12 +139,13 @@ class Seats:
         return where, {**group, **own}
 
     def _words(self, role: str, task: Any) -> dict[str, Any]:
-        """How the role is asked: the task's prompts under the group's settings, the role's own over both."""
+        """How the role is asked: the design's prompts, the task's, the group's settings, the role's own over them."""
         given: dict[str, Any] = {}
         for source in (self.model, self.roles.get(role) or {}):
             given |= {key: source[key] for key in WORDS if source.get(key) is not None}
         own = given.get("prompts") or {}
-        prompts = {**(getattr(task, "prompts", None) or {}), **own} if isinstance(own, Mapping) else own
+        theirs = {**(getattr(self.design, "prompts", None) or {}), **(getattr(task, "prompts", None) or {})}
+        prompts = {**theirs, **own} if isinstance(own, Mapping) else own
         return {**given, "prompts": prompts}
 
     def _templates(self, role: str, task: Any) -> Any:
@@ -147,7 +160,15 @@ def shipped_recording(model: Mapping[str, Any], task: Any) -> str | None:
     return str(found) if found else None
 
 
-def who(config: Mapping[str, Any], role: str, steps: Sequence[str], task: Any) -> tuple[str, str]:
+def recording_for(model: Mapping[str, Any], task: Any, design: Any) -> str | None:
+    """The shipped recording, if it was not made with another design."""
+    recording = shipped_recording(model, task)
+    made = head_of(Path(recording)) if recording and Path(recording).is_file() else None
+    other = made is not None and design is not None and made.design not in ("", design.name)
+    return None if other else recording
+
+
+def who(config: Mapping[str, Any], role: str, steps: Sequence[str], task: Any, design: Any = None) -> tuple[str, str]:
     """Who will fill a role that is asked these steps, for people: `policy`, `recording`, ..., and what is known of it.
 
     Without steps it is not known which of the role's questions a policy of the task answers.
@@ -158,11 +179,17 @@ def who(config: Mapping[str, Any], role: str, steps: Sequence[str], task: Any) -
     name = str(own or model.get("name", "offline"))
     if role == confirming.ROLE and confirming.STEP in steps and own in (None, "offline"):
         return ("setting", confirming.BY_SETTING) if confirming.given(config.get("confirm")) else ("human", "asked")
+    if role in getattr(design, "people", ()) and own in (None, "offline") and name not in PLAYED:
+        return "human", "asked if need be"
     if name != "offline":
         return name, {"recording": str(settings.get("path")), "simulated": f"skill {settings.get('skill', 0.6)}"}.get(
             name, ""
         )
-    recording = shipped_recording(model, task)
+    return _who_offline(model, steps, task, design)
+
+
+def _who_offline(model: Mapping[str, Any], steps: Sequence[str], task: Any, design: Any) -> tuple[str, str]:
+    recording = recording_for(model, task, design)
     played = [step for step in steps if task.policy(step) is None]
     if recording and (played or not steps):
         return ("recording" if steps and len(played) == len(steps) else "policy or recording"), recording

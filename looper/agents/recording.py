@@ -70,8 +70,11 @@ def head_of(file: Path) -> Head | None:
 
 
 def lines_of(file: Path) -> list[Line]:
-    """The answers of a recording file. Raises ConfigError for a line that is none, or a key that comes twice."""
-    found: dict[str, Line] = {}
+    """The answers of a recording file. Raises ConfigError for a line that is none, or a question that comes twice.
+
+    A step may have several answers to different prompts, where what was said before decides what is asked.
+    """
+    found: dict[tuple[str, str], Line] = {}
     for number, text in enumerate(file.read_bytes().split(b"\n")[1:], 2):
         if not text.strip():
             continue
@@ -79,9 +82,9 @@ def lines_of(file: Path) -> list[Line]:
             line = Line.model_validate(json.loads(text))
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{file}: line {number} is not an answer of a recording; mend or remove it.") from error
-        if line.key in found:
+        if (line.key, line.prompt) in found:
             raise ConfigError(f"{file}: line {number} answers {line.key} a second time; remove one of the two.")
-        found[line.key] = line
+        found[line.key, line.prompt] = line
     return list(found.values())
 
 
@@ -121,8 +124,11 @@ class Recording:
         return head_of(self._file)
 
     @cached_property
-    def _lines(self) -> Mapping[str, Line]:
-        return {line.key: line for line in lines_of(self._file)}
+    def _lines(self) -> Mapping[str, list[Line]]:
+        found: dict[str, list[Line]] = {}
+        for line in lines_of(self._file):
+            found.setdefault(line.key, []).append(line)
+        return found
 
     @cached_property
     def _steps(self) -> Mapping[str, Event]:
@@ -151,10 +157,12 @@ class Recording:
         )
 
     def _of_file(self, question: Question) -> Reply:
-        line = self._lines.get(question.key)
-        if line is None:
+        lines = self._lines.get(question.key, [])
+        if not lines:
             raise self._missing(question)
-        if line.prompt and line.prompt != self._digest(question):
+        digest = self._digest(question) if any(line.prompt for line in lines) else ""
+        line = next((line for line in lines if line.prompt in ("", digest)), None)
+        if line is None:
             made = f" on {self._head.made}" if self._head and self._head.made else ""
             raise InvalidAnswer(
                 f"{question.key}: the prompt has changed since the recording {self.path} was made{made}, so its answer "

@@ -1,5 +1,5 @@
 import random
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -23,15 +23,34 @@ class Simulated:
     """Tokens that an answer pretends to have cost."""
     kind: ClassVar[str] = "simulated"
 
-    def answer(self, question: Question) -> Reply:
-        play = getattr(question.task, "simulate", None)
-        if play is None:
-            raise ConfigError(f"{question.role}: this task cannot be simulated; choose another model=...")
+    def answer(self, question: Question, design: Any = None) -> Reply:
+        """The answer of the design, for questions of its own, else of the task."""
         dice = random.Random(f"{question.seed}/{question.key}")
-        value = play(question, self.skill, dice)
+        own = getattr(design, "simulate", None)
+        value = own(question, self.skill, dice) if own else None
+        if value is None:
+            value = self._played(question, dice)
         if self.latency:
             _pause(self.latency)
         return Reply(value=value, calls=[Call(tokens_out=self.tokens)] if self.tokens else [], by="simulated")
+
+    def _played(self, question: Question, dice: random.Random) -> Any:
+        play = getattr(question.task, "simulate", None)
+        if play is None:
+            raise ConfigError(f"{question.role}: this task cannot be simulated; choose another model=...")
+        return play(question, self.skill, dice)
+
+
+@dataclass
+class Player:
+    """A simulated role in a run of a design."""
+
+    how: Simulated
+    design: Any
+    kind: ClassVar[str] = "simulated"
+
+    def answer(self, question: Question) -> Reply:
+        return self.how.answer(question, self.design)
 
 
 def _pause(seconds: float) -> None:

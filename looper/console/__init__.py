@@ -169,7 +169,7 @@ def announcement(parts: Parts, folder: Folder, resumed: bool) -> list[str]:
 def who(config: dict[str, Any], role: str, parts: Parts | None = None) -> str:
     """Who fills a role, for people; a recording and a simulation are called what they are."""
     steps = getattr(parts.loop, "steps", {}).get(role, ()) if parts else ()
-    name, more = cast.who(config, role, steps, parts.task if parts else None)
+    name, more = cast.who(config, role, steps, parts.task if parts else None, parts.loop if parts else None)
     if name in LABELS:
         return f"{name} ({LABELS[name]}, {more})"
     told = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from looper.console.screen import brief
+from looper.console.tree import event_words
 from looper.journal import Event, load_payload
 from looper.types import TERMINAL, Usage
 
@@ -57,15 +58,22 @@ def _words(event: Event) -> str | None:
         return f"{event.step}: {data.get('message', event.event)}"
     if event.event == "iteration_advanced":
         return _advance(data)
+    if told := event_words(event.event, data):
+        return told
     if event.calls or event.by == "human":
         return f"{event.step}: {_bill(event)}"
     if event.event == "step_done":
         return f"{event.step}: {event.seconds:.1f} s" if event.seconds >= SLOW else None
+    if event.event == "plan_created":
+        return f"plan created{_gist(steps_of(event.payload))}"
     return f"{event.event.replace('_', ' ')}{_gist(event.payload)}" if event.event != "evaluation_done" else None
 
 
 def _advance(data: Mapping[str, Any]) -> str:
     parts = [f"step {data['step']}"] if "step" in data else ["advanced"]
+    if "attempt" in data:
+        what = f"fix {data['step']}" if data["step"] else "change"
+        parts = [f"task {data['task']}, attempt {data['attempt']}, {what}"]
     parts += [f"score {score(data['score'])}"] if "score" in data else []
     parts += [f"feedback {data['feedback']:+.2f}"] if isinstance(data.get("feedback"), float) else []
     parts += [f"{name} {amount(data[f'{name}_left'])} left" for name in ("inner", "outer") if data.get(f"{name}_left")]
@@ -199,6 +207,8 @@ class Block:
 
 def steps_of(plan: Any) -> Any:
     """The steps of a plan on one line, without a draft that it may bring; another plan as it is."""
+    if isinstance(plan, dict) and isinstance(plan.get("tasks"), list):
+        return "; ".join(str(task.get("title", task)) for task in plan["tasks"])
     steps = plan.get("steps") if isinstance(plan, dict) else None
     return "; ".join(str(step) for step in steps) if isinstance(steps, list) else plan
 

@@ -11,6 +11,7 @@ from looper.agents.human import apart, together
 from looper.budget import Budget
 from looper.console.blocks import LABELS, amount, filler, names_of, score
 from looper.console.screen import brief, plain
+from looper.console.tree import tree_lines
 from looper.errors import ConfigError
 from looper.folder import LOCK, STOP, Folder
 from looper.journal import Event, load_payload, read
@@ -122,8 +123,20 @@ def final_summary(story: Story) -> list[str]:
     if story.holdout is not None:
         lines.append(f"holdout_score: {score(story.holdout)} (hidden checks, measured once at the end)")
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
-    lines += setup_shown(story) + spending(story) + labels(story) + distance(story) + files(story.folder.path)
+    lines += (
+        tasks_shown(story.state)
+        + setup_shown(story)
+        + spending(story)
+        + labels(story)
+        + distance(story)
+        + files(story.folder.path)
+    )
     return lines + _artifact(story) + _patches(story) + _next(story)
+
+
+def tasks_shown(state: Mapping[str, Any]) -> list[str]:
+    """The task tree, where the design has one."""
+    return ["tasks:", *tree_lines(state["tasks"])] if state.get("tasks") else []
 
 
 def setup_shown(story: Story) -> list[str]:
@@ -214,8 +227,9 @@ def _patches(story: Story) -> list[str]:
     """What was changed, where the task tells it as a patch and that is short."""
     lines: list[str] = []
     for file in sorted(story.folder.path.glob("*.diff")):
-        patch = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        if len(patch) <= SHORT:
+        text = file.read_text(encoding="utf-8", errors="replace")
+        patch = text.splitlines()
+        if len(patch) <= SHORT and text != story.artifact():  # else it is shown already
             lines += [f"{file.name}:", *(f"  {plain(line)}" for line in patch)]
     return lines
 

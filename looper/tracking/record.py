@@ -21,6 +21,8 @@ LONGEST_PARAMETER = 6000
 FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff", "summary.md")
 """What is kept of a run as artifacts, where it is there."""
 ACCOUNTS: tuple[str, ...] = ("inner", "outer", "tokens", "usd", "calls")
+STATES = ("pending", "in_progress", "completed", "failed", "blocked")
+"""Of the workflow's tasks (document 001)."""
 MLFLOW_STATUS = {
     "running": "RUNNING", "paused": "SCHEDULED", "completed": "FINISHED", "stopped": "FINISHED", "failed": "FAILED",
     "aborted": "KILLED", "interrupted": "KILLED",
@@ -146,6 +148,7 @@ class Record:
         self._iteration = 0
         self._now: dict[str, float] = {}
         self._at = 0
+        self._tries: dict[str, int] = {}
         self._first: list[Step] = []
         self._last: deque[Step] = deque(maxlen=self.spans - self.spans // 2)
 
@@ -169,6 +172,10 @@ class Record:
             self._begin(event)
         elif event.event == "evaluation_done":
             self._judge(load_payload(self.folder, event))
+        elif event.event == "iteration_advanced":
+            self._try(load_payload(self.folder, event))
+        elif event.event == "tasks_updated":
+            self._tree(load_payload(self.folder, event))
         elif event.event in TERMINAL | {"paused"} and not event.key:
             self._end(event)
         if event.key and event.event not in ("call_started", "call_done") and event.step != "affords":
@@ -191,6 +198,27 @@ class Record:
             known["blockers"] = len(verdict.get("blockers") or [])
             self._now.update(_numbers(known))
 
+    def _try(self, entry: Any) -> None:
+        """One change by a coder: the task's score, with the number of its try as the step (issue 5, View)."""
+        if not isinstance(entry, dict) or "attempt" not in entry:
+            return
+        task = entry["task"]
+        self._tries[task] = self._tries.get(task, 0) + 1
+        known = {
+            f"task.{task}.score": entry["score"] * 100, f"task.{task}.attempt": entry["attempt"],
+            f"task.{task}.violations": len(entry["violations"]), f"task.{task}.regressions": len(entry["regressions"]),
+        }  # fmt: skip
+        self._log(known, self._tries[task])
+
+    def _tree(self, told: Any) -> None:
+        """How many tasks are in which state, and how often the one at hand was attempted."""
+        states = [task["state"] for task in told["tasks"]]
+        self._now.update({f"tasks.{state}": float(states.count(state)) for state in STATES})
+        for task in told["tasks"]:
+            if task["id"] == told["task"]:
+                known = {"attempts": task["attempts"], "completed": task["state"] == "completed"}
+                self._log({f"task.{task['id']}.{name}": float(value) for name, value in known.items()})
+
     def _end(self, event: Event) -> None:
         outcome = load_payload(self.folder, event)
         facts = outcome.get("facts") or {}
@@ -205,7 +233,8 @@ class Record:
             "inner_units": spent["inner"], "outer_units": spent["outer"],
             "tokens": spent["tokens"], "usd": spent["usd"],
             "model_calls": spent["calls"], "planner_calls": facts.get("planner_calls"),
-            "inner_steps": facts.get("inner_steps"), "seconds": spent["seconds"], "iterations": self._iteration,
+            "inner_steps": facts.get("inner_steps"), "attempts": facts.get("attempts"), "pivots": facts.get("pivots"),
+            "seconds": spent["seconds"], "iterations": self._iteration,
         }  # fmt: skip
         self._log(_numbers(known))
 
@@ -213,8 +242,9 @@ class Record:
         self._log(self._now)
         self._now = {}
 
-    def _log(self, values: Mapping[str, float]) -> None:
-        new = [Point(name, round(value, 9), self._at, self._iteration, self.seq) for name, value in values.items()]
+    def _log(self, values: Mapping[str, float], step: int | None = None) -> None:
+        at = self._iteration if step is None else step
+        new = [Point(name, round(value, 9), self._at, at, self.seq) for name, value in values.items()]
         self.points.extend(point for point in new if math.isfinite(point.value))
 
     def _show(self, event: Event) -> None:

@@ -10,8 +10,8 @@ from looper.tasks.repair import choose
 from looper.tasks.repair.attempts import FREE
 from looper.tasks.repair.edits import apply_edit
 from looper.tasks.repair.inputs import calls, generated
-from looper.tasks.repair.search import Site, begin, left, pool, size
-from looper.tasks.repair.states import Batch, Choice, Decision, Move, Plan, Program, Replan, Variant
+from looper.tasks.repair.search import Memory, Site, begin, left, pool, size
+from looper.tasks.repair.states import Batch, Choice, Coded, Decision, Move, Plan, Program, Replan, Variant
 from looper.types import Question, Signal
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Fillers:
             "evaluate": self._choose,
             "decide": self._decide,
             "act": self._act,
+            "code": self._code,
         }
         return own.get(step)
 
@@ -58,6 +59,14 @@ class Fillers:
         if number >= len(edits):
             return Move(done=True, why="all one-edit candidates were tried")
         return Move(find="", replace=apply_edit(self.task.problem.source, edits[number]), why=edits[number].summary)
+
+    def _code(self, *, state: Program, signals: Sequence[Signal], **_: Any) -> Coded:
+        """The next candidates of the edit search, as the inner loop of adaptive would try them."""
+        failure = self.task.classify(state, signals)
+        for policy in self.task.policies():
+            if failure in policy.handles and isinstance(batch := policy.decide(state, signals, Memory(), 0.0), Batch):
+                return Coded(search=batch)
+        return Coded(done=True, why="no candidate is left")
 
     def _choose(self, *, state: Program, **_: Any) -> Choice:
         if not state.plausible:

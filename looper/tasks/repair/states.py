@@ -1,6 +1,7 @@
 """What passes between a design and the repair task: states, actions, answers of the roles."""
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from looper.tasks.repair.edits import Edit
 from looper.tasks.repair.problem import Report
@@ -51,6 +52,16 @@ class Batch(BaseModel):
 
     def __str__(self) -> str:
         return self.why or f"{len(self.edits) + len(self.rewrites)} candidates"
+
+
+class Coded(Move):
+    """One change of the program, or `done` if nothing is left to do."""
+
+    search: SkipJsonSchema[Batch | None] = None
+    """What the edit search does in the coder's place; not for models."""
+
+    def __str__(self) -> str:
+        return str(self.search) if self.search else super().__str__()
 
 
 class Decision(BaseModel):

@@ -8,13 +8,13 @@ import difflib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field
 from pydantic.dataclasses import dataclass
 
 from looper.checks.sandbox import Sandbox
-from looper.criteria import Criteria, Evaluation
+from looper.criteria import Criteria, Evaluation, Finding
 from looper.errors import ConfigError, PhaseError, SandboxUnavailable
 from looper.tasks.environment import FailureType, ProbePolicy
 from looper.tasks.repair.attempts import FREE, Attempts, Refusal, replaced
@@ -36,7 +36,19 @@ from looper.tasks.repair.search import (
     left,
     one_edit,
 )  # fmt: skip
-from looper.tasks.repair.states import Batch, Choice, Decision, Move, Plan, Program, Replan, Variant, errors, judged
+from looper.tasks.repair.states import (
+    Batch,
+    Choice,
+    Coded,
+    Decision,
+    Move,
+    Plan,
+    Program,
+    Replan,
+    Variant,
+    errors,
+    judged,
+)
 from looper.types import STRICT, Question, Signal
 
 PATIENCE, PATIENT_STEPS = 4, 4_000_000
@@ -65,6 +77,9 @@ class Repair:
     """Interpreter for the user's own test command; default: the one that runs looper."""
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Prompt templates by step, for models in a role."""
+
+    coding: ClassVar[str] = "code"
+    """By this step the workflow's coder is asked, because the edit search answers it with many candidates."""
 
     @cached_property
     def box(self) -> Sandbox:
@@ -142,7 +157,8 @@ class Repair:
         )  # fmt: skip
 
     def answer(self, step: str) -> type[BaseModel]:
-        return {"plan": Plan, "replan": Replan, "evaluate": Choice, "decide": Decision, "act": Move}[step]
+        return {"plan": Plan, "replan": Replan, "evaluate": Choice, "decide": Decision, "act": Move,
+                "code": Coded}[step]  # fmt: skip
 
     # The environment
 
@@ -185,9 +201,13 @@ class Repair:
         return [FixedOrder(self.problem.source, self.seed), Climb(self.problem.source, self.seed)]
 
     def quantity(self, action: Batch | Move) -> float:
+        if isinstance(action, Coded) and action.search:
+            return self.quantity(action.search)
         return float(len(action.edits) + len(action.rewrites)) if isinstance(action, Batch) else 1.0
 
     def apply(self, state: Program, action: Batch | Move) -> Program:
+        if isinstance(action, Coded) and action.search:
+            return self.apply(state, action.search)
         if isinstance(action, Move):
             return self._moved(state, action)
         return Attempts(self, state, action).outcome()
@@ -284,6 +304,25 @@ class Repair:
         )
         return {"patch.diff": "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
                                       for line in lines), "program.py": artifact}  # fmt: skip
+
+    # What the workflow needs besides (looper.loops.workflow.ground)
+
+    def results(self, state: Program) -> dict[str, Finding]:
+        """The visible tests by name."""
+        errors = {failure.id: failure.error for failure in state.failures}
+        return {test: Finding(passed=ok, note=errors.get(test, "")) for test, ok in state.results.items()}
+
+    def groups(self, state: Program) -> list[dict[str, Any]]:
+        """Failing tests, together where they fail with the same error."""
+        found: dict[str, list[str]] = {}
+        for failure in state.failures:
+            found.setdefault(failure.error, []).append(failure.id)
+        return [{"name": ", ".join(tests[:3]), "checks": tests, "note": error} for error, tests in found.items()]
+
+    def back(self, start: Program, state: Program) -> Program:
+        """The program as it was; what was tried on it is not tried again."""
+        kept = ("frontier", "plausible", "cursors", "explored", "since", "suspicion")
+        return start.model_copy(update={name: getattr(state, name) for name in kept})
 
     # Deterministic fillers of the roles
 

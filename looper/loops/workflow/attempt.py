@@ -1,0 +1,265 @@
+"""One attempt at a task: CODER --> TESTER --> FIX LOOP (document 001, Phase 3; SPEC 3.2, 3.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from looper.criteria import Finding
+from looper.loops.workflow.answers import Review, Tested
+from looper.loops.workflow.ground import Ground, Looked, put, resolved
+from looper.loops.workflow.marks import Found, Mark, Thresholds, at_least, counted, escalation, lowered, marked
+from looper.loops.workflow.tree import Attempt, Cycle, Level, Node
+from looper.run import Run
+
+if TYPE_CHECKING:
+    from looper.loops.workflow import Workflow
+
+ENDS = {"clarify": "needs_clarification", "done": "gave_up"}
+"""How an attempt ends after an answer of the coder that is no change."""
+
+
+@dataclass
+class Done:
+    """What an attempt came to."""
+
+    attempt: Attempt
+    looked: Looked
+    """The state it led to; accepted only if it ended as `approved`."""
+    level: Level = "none"
+
+
+@dataclass
+class Change:
+    """A coder's answer and what it led to."""
+
+    answer: Any
+    before: Any
+    state: Any
+    became: str
+    violations: list[Found] = field(default_factory=list)
+
+
+class Trying:
+    """One execution of a task, from the state of the last finished one."""
+
+    def __init__(self, design: "Workflow", run: Run, ground: Ground, node: Node, start: Looked, fouls: int):
+        self.design, self.run, self.ground, self.node, self.start = design, run, ground, node, start
+        self.thresholds = Thresholds(approve=design.approval, reject=design.rejection)
+        self.looked, self.fouls = start, fouls
+        self.cycles: list[Cycle] = []
+        self.mark: Mark | None = None
+        self.level: Level = node_level(node)
+
+    def go(self) -> Done:
+        """Implementation, then fixes while the score says revise and there are cycles left."""
+        for number in range(self.design.max_fix_cycles + 1):
+            turn = self.run.scope("iteration")
+            if ended := self.cycle(turn, number):
+                return self.done(*ended)
+        return self.done("fixes_used", f"{self.design.max_fix_cycles} fixes did not do")
+
+    def done(self, ended: Any, reason: str) -> Done:
+        attempt = Attempt(number=len(self.node.attempts) + 1, cycles=self.cycles, ended=ended, reason=reason)
+        return Done(attempt, self.looked, self.level)
+
+    def cycle(self, turn: Run, number: int) -> tuple[str, str] | None:
+        """One change and its tests; how and why the attempt ends, None to go on with a fix."""
+        change = self.code(turn, number)
+        if ended := ENDS.get(change.became):
+            return ended, str(change.answer)
+        if change.became == "changed":
+            word, looked = self.test(turn, change, self.ground.look(turn, change.state))
+        else:  # the same files give the same results
+            word, looked = Tested(status="failed"), self.looked.model_copy(update={"state": change.state})
+        mark = self.judge(turn, change, looked, word)
+        foul = any(one.foul for one in mark.violations)
+        self.fouls += foul
+        if not foul:  # whoever tampers with the rules is not rewarded with what came of it
+            self.run.consider(self.ground.task.render(looked.state), looked.verdict)
+        self.record(turn, number, change, mark, word)
+        self.looked, self.mark = looked, mark
+        if word.status == "blocked":
+            return "blocked", word.reason or "the tester cannot run the tests"
+        if mark.verdict == "approve":
+            return "approved", ""
+        if mark.verdict == "reject" or self.level == "abort":
+            return "rejected", "; ".join(f"{one.name}: {one.text}" for one in mark.violations)
+        return None
+
+    # Coder
+
+    def code(self, turn: Run, number: int) -> Change:
+        """The coder's change; an edit that does not apply, or a wish to see files, is answered and asked again."""
+        before = state = self.looked.state
+        seen = list[Found]()
+        looks = resends = 0
+        while True:
+            answer: Any = put(
+                turn, "coder", self.ground.task.answer(self.ground.step), self.ground.step, **self.asked(state, number)
+            )
+            after, became = self.applied(turn, state, answer)
+            seen = [*seen, *self.ground.violations(after)]
+            state = after
+            if became == "asked" and looks < self.design.max_looks:
+                looks += 1
+            elif became == "refused" and resends < self.design.max_resends:
+                resends += 1
+            else:
+                return Change(answer, before, state, became, [*seen, *self.idle(became, after)])
+
+    def applied(self, turn: Run, state: Any, answer: Any) -> tuple[Any, str]:
+        """The state after the answer, and what became of it."""
+        if getattr(answer, "done", False):
+            return state, "done"
+        task = self.ground.task
+        after = turn.do("apply", task.apply, state, answer, quantity=task.quantity(answer))
+        return after, self.ground.became(state, after)
+
+    def asked(self, state: Any, number: int) -> dict[str, Any]:
+        """All that the coder may see: the task, what was tried, what the tests and reviewers said (SPEC 0.4)."""
+        node, planned = self.node, self.node.planned
+        words = " ".join([planned.title, planned.description, *planned.criteria])
+        looked = self.looked.model_copy(update={"state": state})
+        level = self.level if at_least(self.level, "correct") else "none"
+        return {
+            "state": state, "signals": self.looked.signals,
+            "planned": planned, "number": number, "attempts": [one.model_dump() for one in node.attempts],
+            "cycles": [one.model_dump() for one in self.cycles], "escalation": level,
+            "rulings": [one.model_dump() for one in node.rulings], "answers": node.answers,
+            "history": history(node.attempts, self.cycles), "refused": refusal(self.ground, state, self.looked.state),
+            **self.ground.desk(looked, words, self.wanted_names()),
+        }  # fmt: skip
+
+    def wanted_names(self) -> list[str]:
+        return list(self.wanted(self.looked.checks))
+
+    def idle(self, became: str, after: Any) -> list[Found]:
+        """An answer that is no change, after all that was sent back."""
+        said = str(getattr(after, "last", ""))[:500]
+        known = {
+            "asked": Found(name="asks_without_end", text=f"files were asked for {self.design.max_looks + 1} times"),
+            "refused": Found(name="edit_does_not_apply", text=said),
+            "nothing": Found(name="nothing_changed", text="the change leaves everything as it was"),
+        }
+        return [known[became]] if became in known else []
+
+    # Tester
+
+    def test(self, turn: Run, change: Change, looked: Looked) -> tuple[Tested, Looked]:
+        """The tester's word on the results that code has computed; tests that it adds are run at once."""
+        wrong = list[Found]()
+        word = Tested(status="failed")
+        for _ask in range(2):
+            word = put(
+                turn, "tester", Tested, "test", planned=self.node.planned,
+                checks=self.told(self.wanted(looked.checks)), failing=self.told(failing(looked.checks)),
+                passed=sum(finding.passed for finding in looked.checks.values()), total=len(looked.checks),
+                regressions=self.regressions(looked), files=self.ground.files(looked.state), change=str(change.answer),
+                wrong=wrong, evidence=self.ground.evidence(looked.state),
+            )  # fmt: skip
+            wrong = counted(word, looked.checks)
+            if not wrong:
+                break
+        change.violations += wrong
+        extended = self.ground.extend(turn, looked.state, word.add) if word.add else None
+        return word, looked if extended is None else self.ground.look(turn, extended)
+
+    def wanted(self, checks: Mapping[str, Finding]) -> dict[str, Finding]:
+        """The checks of the task. One that is gone from the results has not passed (a deleted test proves nothing)."""
+        found, gone = resolved(self.node.planned.checks, checks)
+        known, _ = resolved(self.node.planned.checks, self.start.checks)
+        lost = {name: Finding(passed=False, note="did not run") for name in (*gone, *(known.keys() - found.keys()))}
+        return {**found, **lost}
+
+    def regressions(self, looked: Looked) -> list[str]:
+        passed = {name for name, finding in self.start.checks.items() if finding.passed}
+        return sorted(name for name in passed if name not in looked.checks or not looked.checks[name].passed)
+
+    def told(self, checks: Mapping[str, Finding]) -> dict[str, str]:
+        return {name: "passed" if finding.passed else finding.note or "failed" for name, finding in checks.items()}
+
+    # Score
+
+    def judge(self, turn: Run, change: Change, looked: Looked, word: Tested) -> Mark:
+        """Computed by code; a tester or a reviewer can lower it, nobody can raise it (SPEC 0.1)."""
+        wanted = self.wanted(looked.checks) | self.own_tests(looked)
+        found = [*change.violations, *self.claims(change, looked)]
+        if not looked.checks:
+            found.append(Found(name="no_tests_run", text="no check gave a result"))
+        regressions = self.regressions(looked)
+        mark = marked(wanted, regressions, found, self.thresholds)
+        if word.status == "failed" and mark.verdict == "approve":
+            mark = lowered(mark, 60, word.problems or [word.reason or "the tester does not pass it"], self.thresholds)
+        mark = mark.model_copy(update={"remarks": word.problems})
+        if not wanted and mark.verdict == "approve":
+            mark = self.reviewed(turn, change, looked, mark)
+        return mark
+
+    def own_tests(self, looked: Looked) -> dict[str, Finding]:
+        """Tests that came up in this attempt, the coder's and the tester's: they have to pass too."""
+        return {name: finding for name, finding in looked.checks.items() if name not in self.start.checks}
+
+    def claims(self, change: Change, looked: Looked) -> list[Found]:
+        """A claim of passing tests counts for nothing, and a false one is named (SPEC 3.2)."""
+        wanted = self.told({name: f for name, f in self.wanted(looked.checks).items() if not f.passed})
+        if getattr(change.answer, "claims_pass", None) and (wanted or self.regressions(looked)):
+            return [Found(name="claimed_pass", text=f"the tests were said to pass; {len(wanted) or 'some'} do not")]
+        return []
+
+    def reviewed(self, turn: Run, change: Change, looked: Looked, mark: Mark) -> Mark:
+        """A task that no test can tell is done is read by the supervisor: weaker evidence, and only a veto."""
+        word = put(
+                turn, "supervisor", Review, "review_work", planned=self.node.planned,
+            change=str(change.answer), files=self.ground.files(looked.state),
+            evidence=self.ground.evidence(looked.state),
+        )  # fmt: skip
+        return lowered(mark, word.score, word.issues, self.thresholds)
+
+    def record(self, turn: Run, number: int, change: Change, mark: Mark, word: Tested) -> None:
+        earlier = [*self.node.attempts, Attempt(number=0, cycles=self.cycles, ended="fixes_used")]
+        self.level = escalation(mark, earlier, self.fouls, self.design.max_fouls)
+        cycle = Cycle(
+            number=number, approach=str(change.answer)[:500], files=self.ground.files(change.state), score=mark.score,
+            failed=dict(list(mark.failed.items())[:20]), regressions=mark.regressions[:20],
+            violations=[one.model_dump() for one in mark.violations], problems=mark.remarks, level=self.level,
+        )  # fmt: skip
+        self.cycles.append(cycle)
+        entry = {
+            "step": number, "task": self.node.id, "attempt": len(self.node.attempts) + 1, "score": mark.score / 100,
+            "action": cycle.approach, "result": outcome_of(mark), "level": self.level, "tester": word.status,
+            "violations": [one.name for one in mark.violations], "regressions": mark.regressions[:20],
+        }  # fmt: skip
+        turn.note("iteration_advanced", **entry)
+
+
+def failing(checks: Mapping[str, Finding]) -> dict[str, Finding]:
+    return {name: finding for name, finding in checks.items() if not finding.passed}
+
+
+def node_level(node: Node) -> Level:
+    """The level at which the task's last attempt ended: it is in the next prompt."""
+    cycles = [cycle for attempt in node.attempts for cycle in attempt.cycles]
+    return cycles[-1].level if cycles else "none"
+
+
+def refusal(ground: Ground, state: Any, looked: Any) -> str:
+    """Why the answer before was not taken, for the prompt; empty if there was none in this cycle."""
+    if state is looked or ground.became(looked, state) not in ("refused", "asked", "nothing"):
+        return ""
+    return str(getattr(state, "last", ""))[:2000]
+
+
+def history(attempts: Sequence[Attempt], cycles: Sequence[Cycle]) -> list[dict[str, Any]]:
+    """All changes of a task so far, for roles and policies that read them as steps."""
+    every = [cycle for attempt in attempts for cycle in attempt.cycles] + list(cycles)
+    return [
+        {"step": number, "action": cycle.approach, "score": cycle.score / 100, "result": f"score {cycle.score}"}
+        for number, cycle in enumerate(every, 1)
+    ]
+
+
+def outcome_of(mark: Mark) -> str:
+    parts = [f"score {mark.score}: {mark.verdict}"]
+    parts += [f"{len(mark.failed)} checks of the task fail"] if mark.failed else []
+    parts += [", ".join(one.name for one in mark.violations)] if mark.violations else []
+    return "; ".join(parts)

@@ -1,0 +1,147 @@
+"""What the workflow needs of a task, taken from what the task offers: workspaces offer more than others (SPEC 0.7).
+
+A task may have, for this design:
+
+    coding           name of the step by which the coder is asked; default `act`
+    results(state)   every check by name with its finding; default: the rules of its gate
+    groups(state)    failing checks that belong together; default: each failing rule by itself
+    desk(state, words, checks, tokens)   what the coder is shown besides the brief
+    became, last, violations (fields of its states)   what became of the coder's answer
+    evidence(state)          what testers and reviewers see, such as the change as a diff
+    extended(state, tests)   the state with the tester's own tests
+    back(start, state)       the state after a rollback; default: the one the attempt began with
+    commit(state, message, parent) -> str, at(commit)   the workspace's commits
+    handed_over(state) -> str   the result is put where the user wants it
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from looper.criteria import Evaluation, Finding
+from looper.loops.look import look
+from looper.loops.workflow.answers import AddedTest, Group
+from looper.loops.workflow.marks import Found
+from looper.run import Run
+from looper.tasks.environment import Task
+
+Answer = TypeVar("Answer", bound=BaseModel)
+SEPARATORS = ("::", "[", "/", ".")
+"""What may follow the name of a group of checks: `tests/test_store.py` stands for all tests in it."""
+
+
+class Looked(BaseModel, arbitrary_types_allowed=True):
+    """A state with what is known of it."""
+
+    state: Any
+    signals: list[Any]
+    verdict: Evaluation
+    checks: dict[str, Finding]
+
+
+class Ground:
+    """A task as the workflow sees it."""
+
+    def __init__(self, task: Task):
+        self.task = task
+        self.step: str = getattr(task, "coding", "act")
+
+    def look(self, run: Run, state: Any) -> Looked:
+        """Tests and probes on a state, run by code, and the gate's verdict."""
+        state, signals = look(self.task, run, state)
+        verdict = run.do("gate", self.task.evaluate, state)
+        return Looked(state=state, signals=signals, verdict=verdict, checks=self.checks(state, verdict))
+
+    def checks(self, state: Any, verdict: Evaluation) -> dict[str, Finding]:
+        own: Any = getattr(self.task, "results", None)
+        if own is not None:
+            return dict(own(state))
+        told = getattr(self.task, "notes", None)
+        notes = dict(told(state)) if told else {}
+        return {
+            rule.id: Finding(passed=rule.id not in verdict.failed, note=notes.get(rule.id, ""))
+            for rule in self.task.criteria.active(verdict.phase)
+        }
+
+    def groups(self, looked: Looked) -> list[Group]:
+        own = getattr(self.task, "groups", None)
+        if own:
+            return [Group.model_validate(group) for group in own(looked.state)]
+        failing = {name: finding for name, finding in looked.checks.items() if not finding.passed}
+        return [Group(name=name, checks=[name], note=finding.note) for name, finding in failing.items()]
+
+    def desk(self, looked: Looked, words: str, checks: Sequence[str]) -> dict[str, Any]:
+        """What the coder is shown besides the brief."""
+        own = getattr(self.task, "desk", None)
+        return dict(own(looked.state, words, list(checks))) if own else {}
+
+    def became(self, before: Any, after: Any) -> str:
+        """changed, nothing, refused, asked or clarify."""
+        told = getattr(after, "became", None)
+        if isinstance(told, str):
+            return told
+        return "nothing" if self.task.key(before) == self.task.key(after) else "changed"
+
+    def violations(self, state: Any) -> list[Found]:
+        return [Found.model_validate(one, from_attributes=True) for one in getattr(state, "violations", [])]
+
+    def files(self, state: Any) -> list[str]:
+        """Files that differ from the task as it was given; none where there are no files."""
+        return sorted(getattr(state, "changed", {}) or {})
+
+    def evidence(self, state: Any) -> dict[str, Any]:
+        """What testers and reviewers see of a state besides the results of its checks; nothing by default."""
+        own = getattr(self.task, "evidence", None)
+        return dict(own(state)) if own else {}
+
+    def extend(self, run: Run, state: Any, tests: Sequence[AddedTest]) -> Any:
+        """The state with the tester's tests, None where the task takes none."""
+        own = getattr(self.task, "extended", None)
+        return run.do("add_tests", own, state, {test.name: test.text for test in tests}) if own else None
+
+    def back(self, start: Any, state: Any) -> Any:
+        """A rejected attempt is rolled back; what a search has tried is not forgotten."""
+        own = getattr(self.task, "back", None)
+        return own(start, state) if own else start
+
+    def commit(self, run: Run, state: Any, message: str, parent: str) -> str:
+        """The commit of a finished task; empty where there is no workspace."""
+        own = getattr(self.task, "commit", None)
+        if own is None:
+            return ""
+        made = run.do("commit", own, state, message, parent)
+        self.at(made)
+        return made
+
+    def at(self, commit: str) -> None:
+        """The workspace stands at a commit of the journal, also after a kill in the middle of a checkout."""
+        own = getattr(self.task, "at", None)
+        if own:
+            own(commit)
+
+    def hand_over(self, run: Run, state: Any) -> None:
+        own = getattr(self.task, "handed_over", None)
+        if own:
+            run.do("hand_over", own, state)
+
+
+def put(run: Run, role: str, returns: type[Answer], step: str, **own: Any) -> Answer:
+    """A question with all that the task's brief holds; of equal names the question's own value is meant."""
+    return run.ask(role, returns, step=step, **{**run.brief, **own})
+
+
+def resolved(names: Sequence[str], checks: Mapping[str, Finding]) -> tuple[dict[str, Finding], list[str]]:
+    """The findings that these names stand for, and names that stand for none."""
+    found: dict[str, Finding] = {}
+    unknown: list[str] = []
+    for name in names:
+        own = {check: finding for check, finding in checks.items() if stands_for(name, check)}
+        found.update(own)
+        if not own:
+            unknown.append(name)
+    return found, unknown
+
+
+def stands_for(name: str, check: str) -> bool:
+    return check == name or any(check.startswith(f"{name.rstrip('/')}{mark}") for mark in SEPARATORS)

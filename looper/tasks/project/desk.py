@@ -1,0 +1,53 @@
+"""What the roles are shown of a workspace, within the tokens of a prompt."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from looper.criteria import Finding
+from looper.tasks.project import patch
+from looper.tasks.project.changing import texts_of
+from looper.tasks.project.relevant import relevant
+from looper.tasks.project.repo_map import CHARACTERS_PER_TOKEN, repo_map
+from looper.tasks.project.source import Source
+from looper.tasks.project.states import Tree
+
+MAP, FILES, DIFF = 0.2, 0.5, 0.2
+"""Shares of a prompt's tokens: the map of the project, whole files, the change so far. The rest is for words."""
+MOST_FAILING = 40
+"""Failing tests that a coder is shown."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A project and how many tokens may be shown of it."""
+
+    source: Source
+    tokens: int
+
+    def map(self, changed: Mapping[str, str | None]) -> str:
+        return repo_map(texts_of(self.source, changed), self.source.others, int(self.tokens * MAP))
+
+    def coder(self, state: Tree, results: Mapping[str, Finding], words: str, checks: Sequence[str]) -> dict[str, Any]:
+        """The map, the files that matter, what fails (of the named checks, if any of them does)."""
+        failing = {name: one.note for name, one in results.items() if not one.passed}
+        first = {name: note for name, note in failing.items() if name in checks} or failing
+        report = state.report
+        places = [test.at for test in report.tests if test.id in first and test.at] if report else []
+        files = relevant(
+            texts_of(self.source, state.changed), words, [*places, *first], state.shown, int(self.tokens * FILES),
+            state.changed,
+        )  # fmt: skip
+        return {
+            "map": self.map(state.changed), "failing": dict(list(first.items())[:MOST_FAILING]), "files": files,
+            "output": report.excerpt if report and (report.problem or report.broken) else "",
+        }  # fmt: skip
+
+    def evidence(self, state: Tree) -> dict[str, Any]:
+        """The change as a diff, and coverage where it was asked for."""
+        text = patch.render(self.source, state.changed)
+        limit = int(self.tokens * DIFF) * CHARACTERS_PER_TOKEN
+        shown = text if len(text) <= limit else f"{text[:limit]}\n... ({len(text) - limit} more characters)"
+        covered = (state.report.coverage if state.report else None) or {}
+        lines = [f"{file}: {one.share:.0%}, not run: {one.missing[:20]}" for file, one in covered.items()]
+        return {"diff": shown} | ({"coverage": "\n".join(lines)} if lines else {})

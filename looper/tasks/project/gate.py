@@ -1,0 +1,87 @@
+"""The gate of a project: its tests by file, that they were left alone, and what that says of single tests."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from looper.checks.running.reports import SuiteReport
+from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
+
+MOST_RULES = 40
+"""Rules for files of tests; a project with more of them has a rule for each folder."""
+SUITE = "suite"
+"""Name of the check that the tests ran to their end at all."""
+INTACT = "a.security.tests-intact"
+TESTS = "a.correctness."
+PATTERNS = ("test_*.py", "*_test.py")
+
+
+def files_of_tests(paths: Iterable[str], only: Sequence[str] = ()) -> list[str]:
+    """Files that pytest would collect, below these folders or files where some are named."""
+    found = [path for path in paths if any(PurePosixPath(path).match(pattern) for pattern in PATTERNS)]
+    return sorted(path for path in found if not only or any(below(path, one) for one in only))
+
+
+def below(path: str, folder: str) -> bool:
+    """Whether a path, or the id of a test, is or lies in this file or folder."""
+    folder = folder.rstrip("/")
+    return path == folder or any(path.startswith(f"{folder}{mark}") for mark in ("/", "::", "["))
+
+
+def criteria_for(files: Sequence[str]) -> Criteria:
+    """A rule for each file of tests (or folder, if there are many), and that nobody touched them."""
+    groups = (
+        list(files) if len(files) <= MOST_RULES else sorted({PurePosixPath(file).parent.as_posix() for file in files})
+    )
+    rules = [Rule(id=f"{TESTS}{name}", description=f"all tests of {name} pass", check="run them") for name in groups]
+    suite = Rule(id=f"{TESTS}{SUITE}", description="the tests run to their end", check="run them")
+    intact = Rule(id=INTACT, description="no test is changed or removed, nor the way they are run", check="compare")
+    return Criteria(rules=[*rules, suite, intact], phases=[Phase(name="A", threshold=1.0)])
+
+
+def results_of(report: SuiteReport | None, ignored: Sequence[str] = ()) -> dict[str, Finding]:
+    """Each test by its id, files that could not be collected by their path, and the run as a whole as `suite`."""
+    if report is None:
+        return {}
+    found = {test.id: Finding(passed=True) for test in report.tests if test.outcome == "passed"}
+    bad = [test for test in report.tests if test.outcome in ("failed", "error")]
+    found |= {test.id: Finding(passed=False, note=said(test.text, test.at)) for test in bad}
+    found |= {broken.file: Finding(passed=False, note=said(broken.text, broken.at)) for broken in report.broken}
+    found = {name: finding for name, finding in found.items() if not any(below(name, one) for one in ignored)}
+    if report.problem or found:
+        found[SUITE] = Finding(passed=not report.problem, note=report.problem)
+    return found
+
+
+def said(text: str, at: str) -> str:
+    return f"{text} ({at})" if at and text else text or at
+
+
+def evaluated(criteria: Criteria, results: Mapping[str, Finding], tampered: Sequence[str]) -> Evaluation:
+    """The gate's verdict. A file of tests passes if some of its tests did and none did not."""
+    findings = {
+        rule.id: together({n: f for n, f in results.items() if below(n, rule.id.removeprefix(TESTS))})
+        for rule in criteria.rules
+        if rule.id != INTACT
+    }
+    findings[INTACT] = Finding(passed=not tampered, note=", ".join(tampered))
+    return criteria.evaluate(findings)
+
+
+def together(found: Mapping[str, Finding]) -> Finding:
+    failed = [f"{name}: {finding.note}" for name, finding in found.items() if not finding.passed]
+    if not found:
+        return Finding(passed=False, note="no test of it ran")
+    more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
+    return Finding(passed=not failed, note="; ".join(failed[:3]) + more)
+
+
+def grouped(results: Mapping[str, Finding]) -> list[dict[str, object]]:
+    """Failing tests by file: most likely one cause, one task."""
+    found: dict[str, list[str]] = {}
+    for name, finding in results.items():
+        if not finding.passed:
+            found.setdefault(name.partition("::")[0], []).append(name)
+    return [
+        {"name": file, "checks": names, "note": "\n".join(f"{name}: {results[name].note}" for name in names[:8])}
+        for file, names in found.items()
+    ]

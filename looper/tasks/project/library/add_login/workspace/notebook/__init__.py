@@ -1,0 +1,3 @@
+"""notebook: shared notes in a sqlite file."""
+
+__version__ = "0.4.0"

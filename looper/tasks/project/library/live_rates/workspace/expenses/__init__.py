@@ -1,0 +1,1 @@
+"""Expense reports from a CSV ledger."""

@@ -1,0 +1,1 @@
+"""The address book of a small office."""

@@ -1,0 +1,332 @@
+"""project: a package with tests of its own, changed until they pass (document 001, SPEC 3.7-3.9).
+
+State = the files that differ from the project as it was given, and what the tests say of them; probe = the whole suite,
+run by code in the sandbox; actions = edits, applied to the letter or refused; holdout = hidden tests.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, Field
+from pydantic.dataclasses import dataclass
+
+from looper.checks.running.reports import SuiteReport
+from looper.checks.running.suite import Suite, run_suite
+from looper.checks.sandbox import Sandbox
+from looper.criteria import Criteria, Evaluation, Finding
+from looper.errors import ConfigError
+from looper.tasks.environment import FailureType
+from looper.tasks.project import gate, patch
+from looper.tasks.project.changing import changed_by
+from looper.tasks.project.desk import Desk
+from looper.tasks.project.edits import EditLimits
+from looper.tasks.project.given import Copy
+from looper.tasks.project.home import Home
+from looper.tasks.project.library import place, text_of
+from looper.tasks.project.playing import played
+from looper.tasks.project.probes import SuiteProbe
+from looper.tasks.project.source import Limits, Source
+from looper.tasks.project.states import (
+    Brief,
+    Decision,
+    Edits,
+    Handed,
+    NewPlan,
+    Plan,
+    Tree,
+    Worked,
+    WorkOn,
+)
+from looper.tasks.project.watch import Watch, violations
+from looper.tasks.project.working import NextTests
+from looper.types import STRICT, Question, Signal
+
+ANSWERS: dict[str, type[BaseModel]] = {
+    "plan": Plan, "replan": NewPlan, "evaluate": Handed, "decide": Decision, "act": Edits, "code": Edits,
+    "write": Edits,
+}  # fmt: skip
+TESTER_FOLDER = "tests_by_looper"
+"""Where the tester's own tests lie; the coder may not touch it."""
+MOST_NAMES = 200
+"""Names of checks that the planner is shown."""
+
+
+def found(name: str | None) -> str | None:
+    """The path behind @NAME/FILE. Raises ConfigError if there is none."""
+    return str(place(name)) if name and name.startswith("@") else name
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Project:
+    """Change a project until its tests pass, without touching the tests."""
+
+    name: str
+    """Short name, for people and folders."""
+    prompt: str
+    """What is wanted, as a person would say it."""
+    workspace: str
+    """Folder of the project (shipped: @NAME/workspace). It is copied; nothing is written into it unless `in_place`."""
+    sandbox: Sandbox
+    """What contains the tests."""
+    tests: dict[str, str] = Field(default_factory=dict)
+    """Tests that come with the task, laid over the project: path to file (shipped: @NAME/FILE). Everybody sees them."""
+    holdout_tests: dict[str, str] = Field(default_factory=dict)
+    """The same, but nobody sees them before the end (SPEC 0.6)."""
+    suite: Suite = Suite()
+    """How the tests are run."""
+    ignored: list[str] = Field(default_factory=list)
+    """Tests, files or folders of tests that do not count, such as those that fail for another reason."""
+    only: list[str] = Field(default_factory=list)
+    """Where files may be changed, as globs; empty: anywhere but the tests."""
+    checkout: Copy = "copy"
+    """`copy`: a repository of the run's own. `worktree`: a branch and a worktree of the user's repository."""
+    in_place: bool = False
+    """Whether the verified result is written into the user's own folder too."""
+    prompt_tokens: Annotated[int, Field(ge=1000, le=1_000_000)] = 24_000
+    """Tokens of a prompt that files, map and change may take."""
+    limits: Limits = Limits()
+    """How large the project may be."""
+    edits: EditLimits = EditLimits()
+    """How much may be changed."""
+    recording: Annotated[str | None, AfterValidator(found)] = None
+    """A recording of this task's roles, @NAME/FILE or a path; labelled so wherever it is shown."""
+    reference: str | None = None
+    """A patch that reaches the goal: for simulated coders only, never in a prompt."""
+    prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Prompt templates by step, for models in a role."""
+
+    coding: ClassVar[str] = "code"
+    roles: ClassVar[dict[str, str]] = {"writer": "edits, where a policy decides what for"}
+
+    @property
+    def goal(self) -> str:
+        return self.prompt.strip().split("\n")[0]
+
+    @property
+    def alias(self) -> str:
+        return f"project-{self.name}"
+
+    @property
+    def origin(self) -> str:
+        return "shipped project (written for looper)" if self.workspace.startswith("@") else ""
+
+    # The project as it was given
+
+    @cached_property
+    def home(self) -> Home:
+        tests = {path: text_of(name) for path, name in self.tests.items()}
+        return Home(place(self.workspace), self.limits, self.checkout, tests)
+
+    def open(self, folder: Path) -> None:
+        """The run's folder, where project and workspace are kept."""
+        self.home.open(folder)
+
+    def close(self) -> None:
+        if "home" in self.__dict__:
+            self.home.close()
+
+    @property
+    def source(self) -> Source:
+        return self.home.source
+
+    @cached_property
+    def watch(self) -> Watch:
+        return Watch(only=tuple(self.only), tester_folder=TESTER_FOLDER)
+
+    @cached_property
+    def criteria(self) -> Criteria:
+        files = gate.files_of_tests(self.source.texts, self.suite.paths) if not self.suite.command else []
+        return gate.criteria_for([file for file in files if not any(gate.below(file, one) for one in self.ignored)])
+
+    def prepare(self) -> Brief:
+        """Raises ConfigError if the tests give no verdict, or if all pass and nothing else is wanted."""
+        _ = self.home.base
+        first = self.first
+        if first.problem and not first.tests:
+            raise ConfigError(
+                f"{self.name}: the tests give no verdict: {first.problem}. Check task.suite.command, task.suite.paths "
+                f"and that they can run without network. {first.excerpt[-300:]}"
+            )
+        results = self.results(Tree(report=first))
+        rows = [f"{rule.id}: {rule.description}" for rule in self.criteria.rules]
+        names = list(dict.fromkeys([*(name.partition("::")[0] for name in results), *results]))
+        failing = [f"{name}: {one.note}" for name, one in results.items() if not one.passed]
+        return Brief(
+            goal=self.goal, prompt=self.prompt, repository=self.shown.map({}), known_checks=names[:MOST_NAMES],
+            fails_as_given=failing[:MOST_NAMES], rules="\n".join(rows),
+        )  # fmt: skip
+
+    @cached_property
+    def first(self) -> SuiteReport:
+        """What the tests say of the project as it was given."""
+        return self.run({})
+
+    def run(self, changed: Mapping[str, str | None]) -> SuiteReport:
+        """The whole suite on the project with these changes, in the sandbox."""
+        return run_suite(self.suite, self.sandbox, self.home.given, changed)
+
+    @cached_property
+    def shown(self) -> Desk:
+        return Desk(self.source, self.prompt_tokens)
+
+    def answer(self, step: str) -> type[BaseModel]:
+        return ANSWERS[step]
+
+    # The environment
+
+    def observe(self, plan: Any) -> Tree:
+        return Tree()
+
+    def probes(self) -> list[SuiteProbe]:
+        return [SuiteProbe(self)]
+
+    def absorb(self, state: Tree, signals: Sequence[Signal]) -> Tree:
+        """The state with the report of its tests."""
+        reports = [signal.data["report"] for signal in signals if "report" in signal.data]
+        return state.model_copy(update={"report": SuiteReport.model_validate(reports[-1])}) if reports else state
+
+    def classify(self, state: Tree, signals: Sequence[Signal]) -> FailureType:
+        return FailureType.UNKNOWN if self.results(state) else FailureType.NO_DATA
+
+    def policies(self) -> list[NextTests]:
+        return [NextTests(self)]
+
+    def quantity(self, action: Any) -> float:
+        return 1.0
+
+    def work(self, state: Tree, action: WorkOn) -> dict[str, Any]:
+        """What the writer is asked when the policy has chosen tests to work on."""
+        words = " ".join([self.prompt, action.note])
+        return {"state": state, "tests": action.tests, "note": action.note, "refused": action.refused,
+                **self.desk(state, words, action.tests)}  # fmt: skip
+
+    def apply(self, state: Tree, action: Edits) -> Tree:
+        """The workspace after an answer; what does not apply to the letter, or may not be, changes nothing."""
+        return changed_by(state, action, self.source, self.edits, self.watch)
+
+    def feedback(self, before: Tree, after: Tree) -> float:
+        """Unknown before the tests have run: the sign of whether anything changed."""
+        return 0.0 if before.changed == after.changed else 0.1
+
+    def key(self, state: Tree) -> str:
+        return repr((sorted(state.changed.items()), state.shown))
+
+    def evaluate(self, state: Tree) -> Evaluation:
+        return gate.evaluated(self.criteria, self.results(state), self.tampered(state))
+
+    def tampered(self, state: Tree) -> list[str]:
+        """Why the tests of this state prove nothing, whoever changed it: a gate that no design can get around."""
+        nothing = Edits(done=True)
+        found = violations(self.source, {}, state.changed, nothing, Watch(only=tuple(self.only)))
+        return [f"{one.name}: {one.text}" for one in found if one.foul or one.name == "outside_scope"]
+
+    def notes(self, state: Tree) -> dict[str, str]:
+        """What the tests said of the rules that failed."""
+        results = self.results(state)
+        failed = self.evaluate(state).failed
+        found = {
+            rule: {n: f for n, f in results.items() if gate.below(n, rule.removeprefix(gate.TESTS))} for rule in failed
+        }
+        return {rule: gate.together(some).note for rule, some in found.items()} | (
+            {gate.INTACT: "; ".join(self.tampered(state))} if gate.INTACT in failed else {}
+        )
+
+    def conclude(self, state: Tree, answer: Handed) -> Tree:
+        return state
+
+    def describe(self, state: Tree) -> str:
+        return state.last
+
+    def render(self, state: Tree) -> str:
+        """The change as a patch that `git apply` takes on the project as it was given."""
+        return patch.render(self.source, state.changed)
+
+    def parse(self, text: str) -> Tree:
+        changed = patch.parse(self.source, text)
+        return Tree(changed=changed, report=self.run(changed), last="recalled")
+
+    def holdout(self, artifact: str) -> Evaluation | None:
+        """The hidden tests' verdict on the final patch (SPEC 0.6); None where there are none."""
+        if not self.holdout_tests:
+            return None
+        hidden = {path: text_of(name) for path, name in self.holdout_tests.items()}
+        changed = patch.parse(self.source, artifact)
+        plain = Suite(**{**self.suite.__dict__, "coverage": [], "paths": []})
+        report = run_suite(plain, self.sandbox, self.home.given, {**changed, **hidden}, sorted(hidden))
+        criteria = gate.criteria_for(sorted(hidden))
+        return gate.evaluated(criteria, gate.results_of(report), self.tampered(Tree(changed=changed)))
+
+    def files(self, artifact: str) -> dict[str, str]:
+        """The patch; the workspace's branch ends at what it describes."""
+        changed = patch.parse(self.source, artifact)
+        head = self.home.repository.head()
+        if changed and self.home.repository.differs(tip := self.home.repository.commit(changed, "the result", head)):
+            self.home.repository.place(tip)
+        return {"patch.diff": artifact}
+
+    # What the workflow needs besides (looper.loops.workflow.ground)
+
+    def results(self, state: Tree) -> dict[str, Finding]:
+        """Every test by its id with what it said, and whether the suite ran to its end."""
+        return gate.results_of(state.report, self.ignored)
+
+    def groups(self, state: Tree) -> list[dict[str, Any]]:
+        return gate.grouped(self.results(state))
+
+    def desk(self, state: Tree, words: str, checks: Sequence[str]) -> dict[str, Any]:
+        """What a coder is shown: the map, files that matter, what fails."""
+        return self.shown.coder(state, self.results(state), words, checks)
+
+    def evidence(self, state: Tree) -> dict[str, Any]:
+        return self.shown.evidence(state)
+
+    def extended(self, state: Tree, tests: dict[str, str]) -> Tree:
+        """The state with the tester's own tests in their folder; they are run from now on."""
+        own = {f"{TESTER_FOLDER}/{name}": text for name, text in tests.items()}
+        return state.model_copy(update={"changed": {**state.changed, **own}, "report": None})
+
+    def back(self, start: Tree, state: Tree) -> Tree:
+        """The files as they were; what the coder was shown he has seen."""
+        return start.model_copy(update={"shown": state.shown})
+
+    def commit(self, state: Tree, message: str, parent: str) -> str:
+        return self.home.repository.commit(state.changed, message, parent or self.home.base)
+
+    def at(self, commit: str) -> None:
+        """The work tree stands at this commit, whatever a kill left of it."""
+        if self.home.repository.head() != commit or self.home.repository.differs(commit):
+            self.home.repository.place(commit)
+
+    def handed_over(self, state: Tree) -> str:
+        """With `in_place`: the result in the user's own folder. Raises ConfigError if that was changed meanwhile."""
+        if not self.in_place:
+            return ""
+        self.home.repository.hand_over(self.source.folder, self.source, state.changed)
+        return str(self.source.folder)
+
+    # Fillers of the roles
+
+    def policy(self, step: str) -> Callable[..., Any] | None:
+        own: dict[str, Callable[..., Any]] = {
+            "plan": lambda **_: Plan(steps=["work on the failing tests, file by file"]),
+            "replan": lambda **_: NewPlan(plan=None),
+            "evaluate": lambda state, **_: Handed(text=state.last),
+            "decide": self._decide,
+        }
+        return own.get(step)
+
+    def _decide(self, *, state: Tree, signals: Any, memory: Worked, level: float, **_: Any) -> Decision:
+        return Decision(action=NextTests(self).decide(state, signals, memory, level))
+
+    def simulate(self, question: Question, skill: float, dice: random.Random) -> BaseModel:
+        """A coder of a given skill, played with the reference. A simulation."""
+        fn = self.policy(question.step)
+        if fn is not None:
+            return fn(**question.context)
+        if self.reference is None:
+            raise ConfigError(f"project {self.name}: has no reference that a simulated coder could play with.")
+        reference = patch.parse(self.source, text_of(self.reference))
+        return played(reference, question.context["state"], skill, dice)

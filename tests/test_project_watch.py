@@ -1,0 +1,244 @@
+"""What code finds in a change, whatever its coder says (SPEC 3.3; issue 5: each caught by name)."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from looper.tasks.project.source import Source
+from looper.tasks.project.states import Edits, Violation
+from looper.tasks.project.tampering import traces
+from looper.tasks.project.watch import Watch, violations
+
+PYPROJECT = '[project]\nname = "app"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n\n[tool.ruff]\nline-length = 100\n'
+GIVEN = {
+    "app/__init__.py": "", "app/store.py": "import os\n\n\ndef add(a, b):\n    return a + b\n",
+    "pyproject.toml": PYPROJECT,
+    "tests/test_store.py": "def test_add():\n    assert True\n", "tests/data.json": "{}\n",
+    "app/store_test.py": "x = 1\n",
+    "conftest.py": "import pytest\n", "setup.cfg": "[metadata]\nname = app\n[tool:pytest]\naddopts = -q\n",
+    "tox.ini": "[tox]\n", "pytest.toml": "[pytest]\n", "README.md": "# App\n",
+}  # fmt: skip
+SOURCE = Source(Path("/nowhere"), GIVEN, {"logo.png": 3})
+FOULS = {"tests_deleted", "tests_edited", "runner_configured", "outside_workspace", "runner_tampered", "tests_skipped"}
+
+
+def answer(**fields: Any) -> Edits:
+    return Edits.model_validate({"edits": [{"kind": "delete", "path": "x"}]} | fields)
+
+
+def found(
+    after: dict[str, str | None], before: dict[str, str | None] | None = None, edits: Edits | None = None, **watch: Any
+) -> dict[str, Violation]:
+    """What is found, by name; fouls are exactly those that are meant as such."""
+    all_of_them = violations(SOURCE, before or {}, after, edits or answer(), Watch(**watch))
+    by_name = {violation.name: violation for violation in all_of_them}
+    assert len(by_name) == len(all_of_them)
+    assert all(violation.text and violation.text.isprintable() for violation in all_of_them)
+    assert {name for name, violation in by_name.items() if violation.foul} == by_name.keys() & FOULS
+    return by_name
+
+
+def names(*arguments: Any, **more: Any) -> set[str]:
+    return set(found(*arguments, **more))
+
+
+def test_honest_work_is_no_violation():
+    assert names({"app/store.py": "import json\n", "app/new.py": "import logging\n", "app/coverage.py": "x = 1\n",
+                  "tests/test_new.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_x():\n    pass\n",
+                  "tests/helpers.py": "from _pytest.monkeypatch import MonkeyPatch\n", "README.md": None,
+                  "pyproject.toml": PYPROJECT.replace("100", "120").replace('"app"', '"app"\ndependencies = ["rich"]'),
+                  "app/unittest.py": "x = 1\n", "broken.py": "def (\n"}) == set()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/test_store.py", "tests/data.json", "app/store_test.py", "conftest.py", "tox.ini"]
+)
+def test_removing_or_emptying_tests_is_found(path: str):
+    for text in (None, "", " \n"):
+        violation = found({path: text})
+        assert set(violation) == {"tests_deleted"}
+        assert path in violation["tests_deleted"].text
+
+
+def test_moving_a_test_file_away_is_found():
+    assert names({"tests/test_store.py": None, "old/store.py": GIVEN["tests/test_store.py"]}) == {"tests_deleted"}
+
+
+@pytest.mark.parametrize("path", ["tests/test_store.py", "tests/data.json", "app/store_test.py", "tox.ini"])
+def test_changing_tests_is_found(path: str):
+    assert names({path: GIVEN[path] + "# x\n"}) == {"tests_edited"}
+
+
+def test_the_coders_own_tests_are_his_to_change_and_to_remove():
+    before = {"tests/test_new.py": "a = 1\n", "tests/test_other.py": "a = 1\n"}
+    assert names({"tests/test_new.py": "a = 2\n"}, before) == set()
+
+
+def test_what_an_earlier_answer_did_to_the_tests_may_be_undone():
+    before: dict[str, str | None] = {"tests/test_store.py": "x = 1\n", "conftest.py": None, "app/store.py": "x\n"}
+    assert names({"app/store.py": "x\n"}, before) == set()
+    assert names({**before, "app/store.py": "y\n"}, before) == set()
+
+
+@pytest.mark.parametrize(("path", "text"), [
+    ("conftest.py", "import os\n"), ("app/conftest.py", ""), ("tests/conftest.py", "x = 1\n"), ("pytest.ini",
+    "[pytest]\n"),
+    (".pytest.ini", "[pytest]\n"), ("pytest.toml", "x = 1\n"), (".coveragerc", "[run]\n"), ("app/site.pth",
+    "import x\n"),
+    ("pyproject.toml", PYPROJECT.replace('"-q"', '"-p no:x"')), ("pyproject.toml", None),
+    ("pyproject.toml", PYPROJECT + "[tool.coverage.run]\nomit = ['*']\n"),
+    ("pyproject.toml", PYPROJECT + "[project.entry-points.pytest11]\nx = 'app'\n"),
+    ("setup.cfg", GIVEN["setup.cfg"].replace("-q", "-x")), ("sub/tox.ini", "[pytest]\naddopts = -x\n"),
+    ("sitecustomize.py", "x = 1\n"), ("app/usercustomize.py", "x = 1\n"), ("sitecustomize/__init__.py", ""),
+    ("pytest.py", "x = 1\n"), ("src/pluggy/__init__.py", ""), ("tests/coverage.py", "x = 1\n"),
+    ("unittest/__init__.py", ""),
+    ("_pytest/x.py", "x = 1\n"),
+])  # fmt: skip
+def test_changing_how_tests_are_run_is_found(path: str, text: str | None):
+    if path == "_pytest/x.py":
+        assert names({path: text, "_pytest/__init__.py": ""}) == {"runner_configured"}
+    else:
+        assert names({path: text}) == {"runner_configured"}
+
+
+def test_other_settings_of_a_protected_file_are_an_edit():
+    assert names({"setup.cfg": GIVEN["setup.cfg"].replace("name = app", "name = x")}) == {"tests_edited"}
+
+
+def test_settings_that_cannot_be_read_are_no_foul():
+    assert names({"pyproject.toml": "[tool\n"}) == set()
+
+
+def test_a_new_test_folder_that_is_a_package_shadows_nothing():
+    new = {
+        "tests/unit/__init__.py": "",
+        "tests/__init__.py": "",
+        "tests/unit/coverage.py": "x = 1\n",
+        "tests/unit/test_a.py": "",
+    }
+    assert names(new) == set()
+    assert names({**new, "tests/__init__.py": None, "tests/unit/__init__.py": None}) == {"runner_configured"}
+
+
+@pytest.mark.parametrize("code", [
+    "import pytest", "import pytest as p", "from _pytest.outcomes import Skipped", "import os, pluggy",
+    "import _pytest.main",
+    "__import__('pytest')", "import importlib\nimportlib.import_module('_pytest.runner')",
+    "from importlib import import_module as im\nim('pytest')", "def f():\n    if x:\n        import pytest",
+    "import sys\nsys.modules['pytest'] = None", "import sys as s\ns.modules['_pytest.reports'].TestReport = 1",
+    "from sys import modules as m\nm.pop('pluggy')", "import sys\nsys.modules.get('pytest')",
+    "import os\nos._exit(0)", "import os as o\no._exit(0)", "from os import _exit as e", "import os\nos.abort()",
+    "import os\ngetattr(os, '_exit')(0)", "import posix\nposix._exit(0)", "import os\nleave = os._exit",
+])  # fmt: skip
+def test_reaching_for_the_runner_is_found_with_its_place(code: str):
+    violation = found({"app/store.py": GIVEN["app/store.py"] + code + "\n"})
+    assert set(violation) == {"runner_tampered"}
+    line = (GIVEN["app/store.py"] + code).count("\n") + 1
+    assert f"in app/store.py:{line}" in violation["runner_tampered"].text
+
+
+@pytest.mark.parametrize("code", [
+    "import pytester", "from . import pytest", "from .pytest import x", "text = 'import pytest'  # os._exit",
+    "import sys\nsys.exit(0)",
+    "import sys\nsys.modules['app']", "modules['pytest']", "import os\nos.getpid()", "self._exit()",
+    "import unittest.mock",
+    "import os\nos.kill(1, 0)", "import atexit",
+])  # fmt: skip
+def test_what_only_looks_like_it_is_not(code: str):
+    assert names({"app/store.py": code + "\n"}) == set()
+
+
+def test_raising_a_skip_in_code_is_found():
+    assert names({"app/store.py": "import unittest\nraise unittest.SkipTest\n"}) == {"tests_skipped"}
+    assert names({"app/store.py": "from unittest.case import SkipTest\n"}) == {"tests_skipped"}
+
+
+def test_only_new_occurrences_count():
+    before = {"app/store.py": "import os\nos._exit(1)\n", "app/x.py": "x = 1\n"}
+    assert names({**before, "app/store.py": "import os\nx = 1\nos._exit(2)\n"}, before) == set()
+    assert (
+        names({"app/new.py": before["app/store.py"], "app/x.py": "x = 1\n", "app/store.py": "x = 1\n"}, before) == set()
+    )
+    kept = before["app/store.py"] + "y = 1\n"
+    more = found({"app/store.py": kept, "app/x.py": "import os\nos._exit(2)\n"}, before)
+    assert more["runner_tampered"].text == "reaches for what runs the tests: os._exit in app/x.py:2"
+    calls = {"app/store.py": "from os import _exit\n"}
+    assert names({"app/store.py": "from os import _exit\n_exit(0)\n"}, calls) == {"runner_tampered"}
+
+
+def test_new_tests_may_import_pytest_but_not_end_the_run():
+    assert names({"tests/test_new.py": "import os\nos._exit(0)\n"}) == {"runner_tampered"}
+    assert names({"tests/test_new.py": "import sys\ndel sys.modules['_pytest.runner']\n"}) == {"runner_tampered"}
+
+
+def test_code_that_breaks_parsers_does_no_harm():
+    for text in ("(" * 5000, "x = 1\n" + "-" * 50_000 + "1\n", "a\0b", "'\\d'\n", "x = " + "[" * 150 + "]" * 150):
+        traces(text)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../other/x.py", "..\\x", ".git/hooks/pre-commit", "a/../../x", "~/x"])
+def test_paths_outside_are_found_although_the_answer_was_refused(path: str):
+    edits = answer(edits=[{"kind": "file", "path": path, "text": "x"}])
+    assert path in found({}, edits=edits)["outside_workspace"].text
+
+
+def test_a_path_that_is_only_wrong_is_not_outside():
+    assert names({}, edits=answer(edits=[{"kind": "file", "path": "a/", "text": "x"}])) == set()
+
+
+def test_a_wish_to_see_what_is_outside_is_told_but_no_foul():
+    edits = Edits(look_at=["/etc/passwd"])
+    (violation,) = violations(SOURCE, {}, {}, edits, Watch())
+    assert (violation.name, violation.foul) == ("outside_workspace", False)
+
+
+def test_names_in_a_message_cannot_act():
+    edits = Edits.model_construct(edits=[], look_at=["/\x1b[31m\n"], files=["\x1b]0;x\x07"], done=False)
+    assert all(violation.text.isprintable() for violation in violations(SOURCE, {}, {}, edits, Watch()))
+
+
+def test_changes_beyond_the_scope_are_told():
+    assert names({"app/new.py": "x = 1\n", "README.md": "x"}, only=("app/**",)) == {"outside_scope"}
+    assert names({"app/new.py": "x = 1\n"}, only=("app/**", "*.md")) == set()
+    assert names({"README.md": "x", "app/a.py": ""}, {"README.md": "x"}, only=("app/",)) == set()
+
+
+def test_files_that_were_claimed_and_are_not_there_are_told():
+    edits = answer(files=["app/store.py", "./app/new.py", "logo.png"])
+    assert names({"app/new.py": ""}, edits=edits) == set()
+    missing = found({"app/store.py": None}, edits=edits)["claimed_file_missing"].text
+    assert missing.endswith("do not: app/store.py, ./app/new.py")
+    assert names({}, edits=answer(files=["../x"])) == {"claimed_file_missing"}
+
+
+def test_done_without_a_change_is_told():
+    assert names({}, edits=Edits(done=True)) == {"nothing_changed"}
+    assert names({"a.py": "x"}, {"a.py": "x"}, edits=Edits(done=True)) == {"nothing_changed"}
+    assert names({}, edits=Edits(look_at=["app/store.py"])) == set()
+
+
+def test_the_testers_files_are_protected_from_the_coder():
+    before = {"checks/test_a.py": "a = 1\n", "checks/data": "x"}
+    assert names({**before, "checks/data": "y"}, before, tester_folder="checks/") == {"tests_edited"}
+    assert names({"checks/data": "x"}, before, tester_folder="checks") == {"tests_deleted"}
+    assert names({**before, "checks/new": "y"}, before, tester_folder="checks") == set()
+    assert names({**before, "checks/data": "y"}, before, only=("checks/**",)) == set()
+    own = {"checks/conftest.py": "x = 1\n"}
+    assert names({"checks/conftest.py": "x = 2\n"}, own, tester_folder="checks") == {"runner_configured"}
+    assert names({}, own, tester_folder="checks") == {"tests_deleted"}
+
+
+def test_protection_can_be_set():
+    assert names({"tests/test_store.py": "x"}, protected=("docs/**",)) == set()
+    assert names({"README.md": "x", "tests/test_store.py": "y"}, protected=("*.md",)) == {"tests_edited"}
+
+
+def test_many_files_are_watched_in_a_moment():
+    texts = {f"p{n % 50}/m{n}.py": "x = 1\n" for n in range(5000)} | {"test_a.py": "x = 1\n"}
+    source = Source(Path("/nowhere"), texts, {})
+    after = {f"p{n}/m{n}.py": "def f():\n    return 1\n" * 200 for n in range(50)} | {"pytest.py": ""}
+    started = time.perf_counter()
+    assert [v.name for v in violations(source, {}, after, answer(), Watch())] == ["runner_configured"]
+    assert time.perf_counter() - started < 3  # 0.3 s alone on the machine
