@@ -25,6 +25,9 @@ PHASES = {
 }  # fmt: skip
 """Document 003's six phases by the step that belongs to each; other steps of `reflex` are no place in its cycle."""
 
+NOTES = ("tasks_updated", "plan_reviewed", "diagnosed", "verified")
+"""What the workflow writes down besides its steps; a person looks for the step."""
+
 
 def fresh() -> dict[str, Any]:
     """The fields before anything happened, in the order in which they are shown."""
@@ -76,7 +79,7 @@ def _add(account: dict[str, float], cost: dict[str, float]) -> None:
 def _place(state: dict[str, Any], event: Event) -> None:
     state["iteration"] = event.iteration or state["iteration"]
     state["phase"] = event.phase or state["phase"]
-    if event.key and event.step != "affords":
+    if event.key and event.step not in ("affords", *NOTES):
         state["current_step"] = _named(state, event.step)
 
 

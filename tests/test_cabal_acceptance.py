@@ -32,9 +32,9 @@ from looper.loops.cabal.acceptance import (
 )
 from looper.loops.cabal.board import Board
 from looper.loops.cabal.feedback import collaborate, inspect, resolve
-from looper.loops.cabal.operations import FeedbackAnswer, Mark, NewInspection, Resolution, UpdateProduct
+from looper.loops.cabal.operations import FeedbackAnswer, Mark, NewInspection, Reparent, Resolution, UpdateProduct
 from looper.loops.cabal.rounds import begin_round, close_round
-from looper.loops.cabal.tree import create, mark, update
+from looper.loops.cabal.tree import create, mark, reparent, update
 from looper.loops.cabal.writing import write
 
 
@@ -215,6 +215,14 @@ def test_a_chairs_mark_holds_acceptance_until_it_is_taken_back() -> None:
     assert (state(board, PAGE).status, state(board, PAGE).reason) == ("blocked", "law")
 
 
+def test_a_lifted_flag_does_not_lift_the_chairs_mark() -> None:
+    board = said(at(written(founded(), PAGE), "review"), "o2", PAGE, 8)
+    board = accept(inspected(board, PAGE))
+    board = mark(at(board, "plan"), "chair", Mark(product=PAGE, status="pending", reason="again"))
+    board = mark(board, "chair", Mark(product=PAGE, status="blocked", reason="law"))
+    assert state(lifted(begin_round(close_round(board)), "c1"), PAGE).status == "blocked"
+
+
 # Accepted is not for ever
 
 
@@ -230,7 +238,8 @@ def test_an_accepted_product_that_cites_a_superseded_version_is_reopened() -> No
 
 
 def test_a_citation_of_a_product_or_of_an_own_version_is_never_superseded() -> None:
-    board = done(done(founded(), PRICE, "Ten.", "o2"), PAGE, "As in [[p:p3]], unlike [[v:p2:1]].")
+    board = done(done(founded(), PRICE, "Ten.", "o2"), PAGE, "As in [[p:p3]].")
+    board = done(board, PAGE, "As in [[p:p3]], unlike [[v:p2:1]].")
     board = written(board, PRICE, "Eleven.", "o2")
     assert state(board, PAGE).status == "accepted"
 
@@ -252,6 +261,19 @@ def test_a_new_child_a_new_checklist_and_a_new_assignment_reopen() -> None:
     changed = update(board, "chair", UpdateProduct(product=PAGE, done=["It rhymes."]))
     assert [state(changed, one).status for one in (KIT, PAGE)] == ["reviewed", "reviewed"]
     assert [state(assigned(board, PAGE), one).status for one in (KIT, PAGE)] == ["reviewed", "assigned"]
+
+
+def test_an_unfinished_product_that_moves_below_an_accepted_one_reopens_it() -> None:
+    board = create(at(whole(), "plan"), "chair", [product("More", "o3")])
+    assert state(board, KIT).status == "accepted"
+    assert state(reparent(board, "chair", Reparent(product="p5", parent=KIT)), KIT).status == "reviewed"
+
+
+def test_a_finding_that_is_said_again_counts_for_the_verdict() -> None:
+    board = lifted(begin_round(close_round(inspected(written(founded(), PAGE), PAGE, 9))), "c1")
+    board = accept(inspected(board, PAGE, 9))
+    assert "duplicate" in board.rejections[-1].reason
+    assert (board.inspections[-1].verdict, state(board, PAGE).status) == ("blocked", "blocked")
 
 
 def test_a_second_inspection_replaces_the_first() -> None:

@@ -1,5 +1,7 @@
 """The course of a mission: overrides, halts, context requests, rounds, session log, Change Log (SPEC 4)."""
 
+from typing import Any
+
 import pytest
 from cabal_boards import (
     KIT,
@@ -17,7 +19,8 @@ from cabal_boards import (
     written,
 )
 
-from looper.loops.cabal.answers import Told
+from looper.loops.cabal.acceptance import accept, all_accepted
+from looper.loops.cabal.answers import ANSWERS, Alternatives, Assignments, Told
 from looper.loops.cabal.board import open_board, rejections_of, unknown
 from looper.loops.cabal.feedback import remark
 from looper.loops.cabal.mission import answer_halt, finish, halt, override, present, request, requests_left
@@ -26,7 +29,7 @@ from looper.loops.cabal.operations import (
     NewRemark,
     Override,
 )
-from looper.loops.cabal.rounds import begin_round, close_round, enter, new_work, reflecting, writing
+from looper.loops.cabal.rounds import begin_round, close_round, enter, new_work, reflecting, take, writing
 from looper.loops.cabal.tree import mark
 from looper.loops.cabal.writing import write
 
@@ -151,3 +154,40 @@ def test_a_rejection_says_who_when_what_and_why_and_reaches_its_author() -> None
     assert rejections_of(begin_round(begin_round(board)), "o1") == []
     assert rejections_of(board, "o2") == []
     assert unknown(founded(), "").startswith("There is no product (empty)")
+
+
+def answer(step: str, **final: Any) -> Alternatives:
+    return ANSWERS[step].model_validate({"final_output": final})
+
+
+def test_whole_answers_are_taken_from_bootstrap_to_presentation() -> None:
+    member = {"key": "copy", "name": "Mara", "persona": "p", "responsibility": "r", "area": "a"}
+    page = {"key": "page", "title": "Page", "type": "content", "owner": "copy", "done": ["It is complete."]}
+    other = member | {"key": "price", "name": "Ivo"}
+    board = take(open_board(), "chair", answer("bootstrap", mission="m", objectives=["o"], team=[member, other],
+                                               products=[page]))  # fmt: skip
+    board = at(board, "reflect")
+    issue = {"product": "p1", "importance": 5, "text": "Name the price."}
+    note = {"target": "team", "text": "I begin."}
+    board = take(board, "o2", answer("reflect", assessment="Nothing yet.", collabs=[issue], remarks=[note]))
+    yes = {"collab": "c1", "outcome": "accepted", "reason": "yes"}
+    board = take(board, "o1", answer("reflect", assessment="Ready.", resolutions=[yes]))
+    board = enter(board, "plan")
+    assert take(board, "chair", Assignments(halt="Which market?")).halts[0].question == "Which market?"
+    assert take(board, "chair", Assignments(request_context=["p1"])).requests[0].products == ("p1",)
+    task = {"assignee": "o1", "product": "p1", "objective": "Write it."}
+    log = {"product": "p2", "content": "We begin.", "summary": "s"}
+    more = {"overrides": {"mission": "new"}, "versions": [log], "done": True}
+    board = take(board, "chair", answer("plan", assignments=[task], remarks=[note], **more))
+    board = enter(board, "write")
+    text = {"product": "p1", "content": "Ten.", "summary": "s", "answers": [yes | {"outcome": "addressed"}]}
+    board = take(board, "o1", answer("write", versions=[text], remarks=[note]))
+    board = take(enter(board, "review"), "o2", answer("review", collabs=[issue | {"text": "Good."}], remarks=[note]))
+    seen = {"product": "p1", "checklist": [{"item": 1, "met": True, "note": "seen"}], "verdict": "blocked"}
+    board = accept(take(enter(board, "inspect"), "watchdog", answer("inspect", inspections=[seen], remarks=[note])))
+    told = [{"member": "o1", "text": "Done."}] * 3
+    board = take(enter(board, "present"), "envoy", answer("present", messages=told, accepted=["p1"]))
+    assert [one.operation for one in board.rejections] == ["done"], "what was not accepted yet was not done"
+    assert [len(found) for found in (board.versions, board.collabs, board.remarks, board.thoughts)] == [2, 2, 5, 2]
+    assert (board.sessions[0].accepted, board.pending is None) == (("p1",), False)
+    assert all_accepted(board)

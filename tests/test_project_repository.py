@@ -234,11 +234,11 @@ def test_a_folder_that_holds_something_else_is_not_touched(tmp_path: Path, plain
 
 def test_a_workspace_inside_a_repository_never_acts_on_that_one(tmp_path: Path, plain: Source, users: Source):
     repository = Repository(users.folder / "outputs" / "run" / "workspace")
-    base = repository.begin(plain, "copy", "b")
+    repository.begin(plain, "copy", "b")
     shutil.rmtree(repository.folder / ".git")
     before = content(users.folder)
     with pytest.raises(LooperError):
-        repository.place(base)
+        repository.place(git(users.folder, "rev-parse", "HEAD").strip())
     assert content(users.folder) == before
 
 

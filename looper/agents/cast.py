@@ -106,8 +106,8 @@ class Seats:
             assert made is not None
             raise ConfigError(
                 f"model=offline: nobody can fill the role `{role}` for `{step}` on this task under "
-                f"loop={self.design.name}: its recording was made with loop={made.design}. Take that one, or give a model: model=openai/..., "
-                f"or agents.{role}.model=human."
+                f"loop={self.design.name}: its recording was made with loop={made.design}. Take that one, or give a "
+                f"model: model=openai/..., or agents.{role}.model=human."
             )
         if recording:
             return build(Recording, "model", {"path": recording, **self._words(role, task)})

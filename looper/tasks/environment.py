@@ -93,8 +93,8 @@ class Task(Protocol):
     It may also have: `work(state, action)` (what its role `writer` is asked before an action is applied), `alias` and
     `origin` (shown to people), `roles` (of its asked probes), `prompts` (by step), `absorb(state, signals) -> state`
     (what probes found becomes part of the state), `later_on_ties` (of equally good states the later one is the best
-    so far), `files(artifact)`, `recording`, `holdout(artifact)`, `simulate(question, skill, dice)`, `open(folder)` (the run's folder, before anything is
-    asked), `close()`. What the workflow takes besides is told in `looper.loops.workflow.ground`.
+    so far), `files(artifact)`, `recording`, `holdout(artifact)`, `simulate(question, skill, dice)`, `open(folder)`
+    (the run's folder, before anything is asked), `close()`, `workshop` (see `looper.loops.workflow.ground`).
     """
 
     goal: str

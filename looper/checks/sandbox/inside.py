@@ -19,7 +19,7 @@ SETUP_FAILED = 125
 _PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS, _SECCOMP = 1, 36, 38, 22
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
-_CHANGE = 0b11111_0000_0010 | 1 << 12
+_CHANGE = 0b0111_1011_0010 | 1 << 12
 """Write, remove, and make what is not a device: folders, files, sockets, pipes, links (`linux/landlock.h`)."""
 _BY_VERSION = {1: (1 << 13) - 1, 2: 1 << 13, 3: 1 << 14, 5: 1 << 15}
 """File rights by the version that brought them: the first thirteen, refer, truncate, device ioctl."""

@@ -140,7 +140,7 @@ class Course:
     def failed(self, node: Node, done: Done) -> Outcome | None:
         """Rolled back, diagnosed, and what the diagnosis says (document 001, Supervisor Diagnosis)."""
         self.tasks.move(node, "failed")
-        self.looked = self.known.model_copy(update={"state": self.ground.back(self.known.state, done.looked.state)})
+        self.looked = self.ground.back(self.known, done.looked)
         self.told("rolled_back", node)
         if done.level == "abort":
             names = sorted({one["name"] for cycle in done.attempt.cycles for one in cycle.violations if one["foul"]})

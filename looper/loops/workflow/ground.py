@@ -1,6 +1,6 @@
 """What the workflow needs of a task, taken from what the task offers: workspaces offer more than others (SPEC 0.7).
 
-A task may have, for this design:
+A task may have a `workshop` for this design, an object with all or some of:
 
     coding           name of the step by which the coder is asked; default `act`
     results(state)   every check by name with its finding; default: the rules of its gate
@@ -9,7 +9,7 @@ A task may have, for this design:
     became, last, violations (fields of its states)   what became of the coder's answer
     evidence(state)          what testers and reviewers see, such as the change as a diff
     extended(state, tests)   the state with the tester's own tests
-    back(start, state)       the state after a rollback; default: the one the attempt began with
+    back(start, state)       the state after a rollback; default: the better of the two
     commit(state, message, parent) -> str, at(commit)   the workspace's commits
     handed_over(state) -> str   the result is put where the user wants it
 """
@@ -45,7 +45,8 @@ class Ground:
 
     def __init__(self, task: Task):
         self.task = task
-        self.step: str = getattr(task, "coding", "act")
+        self.own = getattr(task, "workshop", None)
+        self.step: str = getattr(self.own, "coding", "act")
 
     def look(self, run: Run, state: Any) -> Looked:
         """Tests and probes on a state, run by code, and the gate's verdict."""
@@ -54,7 +55,7 @@ class Ground:
         return Looked(state=state, signals=signals, verdict=verdict, checks=self.checks(state, verdict))
 
     def checks(self, state: Any, verdict: Evaluation) -> dict[str, Finding]:
-        own: Any = getattr(self.task, "results", None)
+        own: Any = getattr(self.own, "results", None)
         if own is not None:
             return dict(own(state))
         told = getattr(self.task, "notes", None)
@@ -65,7 +66,7 @@ class Ground:
         }
 
     def groups(self, looked: Looked) -> list[Group]:
-        own = getattr(self.task, "groups", None)
+        own = getattr(self.own, "groups", None)
         if own:
             return [Group.model_validate(group) for group in own(looked.state)]
         failing = {name: finding for name, finding in looked.checks.items() if not finding.passed}
@@ -73,7 +74,7 @@ class Ground:
 
     def desk(self, looked: Looked, words: str, checks: Sequence[str]) -> dict[str, Any]:
         """What the coder is shown besides the brief."""
-        own = getattr(self.task, "desk", None)
+        own = getattr(self.own, "desk", None)
         return dict(own(looked.state, words, list(checks))) if own else {}
 
     def became(self, before: Any, after: Any) -> str:
@@ -92,22 +93,27 @@ class Ground:
 
     def evidence(self, state: Any) -> dict[str, Any]:
         """What testers and reviewers see of a state besides the results of its checks; nothing by default."""
-        own = getattr(self.task, "evidence", None)
+        own = getattr(self.own, "evidence", None)
         return dict(own(state)) if own else {}
 
     def extend(self, run: Run, state: Any, tests: Sequence[AddedTest]) -> Any:
         """The state with the tester's tests, None where the task takes none."""
-        own = getattr(self.task, "extended", None)
+        own = getattr(self.own, "extended", None)
         return run.do("add_tests", own, state, {test.name: test.text for test in tests}) if own else None
 
-    def back(self, start: Any, state: Any) -> Any:
-        """A rejected attempt is rolled back; what a search has tried is not forgotten."""
-        own = getattr(self.task, "back", None)
-        return own(start, state) if own else start
+    def back(self, start: Looked, end: Looked) -> Looked:
+        """A rejected attempt is rolled back; what a search has tried is not forgotten.
+
+        Where there is no workspace there is nothing to roll back: the work goes on from the better of the two.
+        """
+        own = getattr(self.own, "back", None)
+        if own is None:
+            return start if start.verdict.better_than(end.verdict) else end
+        return start.model_copy(update={"state": own(start.state, end.state)})
 
     def commit(self, run: Run, state: Any, message: str, parent: str) -> str:
         """The commit of a finished task; empty where there is no workspace."""
-        own = getattr(self.task, "commit", None)
+        own = getattr(self.own, "commit", None)
         if own is None:
             return ""
         made = run.do("commit", own, state, message, parent)
@@ -116,12 +122,12 @@ class Ground:
 
     def at(self, commit: str) -> None:
         """The workspace stands at a commit of the journal, also after a kill in the middle of a checkout."""
-        own = getattr(self.task, "at", None)
+        own = getattr(self.own, "at", None)
         if own:
             own(commit)
 
     def hand_over(self, run: Run, state: Any) -> None:
-        own = getattr(self.task, "handed_over", None)
+        own = getattr(self.own, "handed_over", None)
         if own:
             run.do("hand_over", own, state)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from looper.checks.running.reports import SuiteReport
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
@@ -75,7 +76,7 @@ def together(found: Mapping[str, Finding]) -> Finding:
     return Finding(passed=not failed, note="; ".join(failed[:3]) + more)
 
 
-def grouped(results: Mapping[str, Finding]) -> list[dict[str, object]]:
+def grouped(results: Mapping[str, Finding]) -> list[dict[str, Any]]:
     """Failing tests by file: most likely one cause, one task."""
     found: dict[str, list[str]] = {}
     for name, finding in results.items():

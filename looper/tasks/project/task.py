@@ -42,14 +42,13 @@ from looper.tasks.project.states import (
 )
 from looper.tasks.project.watch import Watch, violations
 from looper.tasks.project.working import NextTests
+from looper.tasks.project.workshop import TESTER_FOLDER, Workshop
 from looper.types import STRICT, Question, Signal
 
 ANSWERS: dict[str, type[BaseModel]] = {
     "plan": Plan, "replan": NewPlan, "evaluate": Handed, "decide": Decision, "act": Edits, "code": Edits,
     "write": Edits,
 }  # fmt: skip
-TESTER_FOLDER = "tests_by_looper"
-"""Where the tester's own tests lie; the coder may not touch it."""
 MOST_NAMES = 200
 """Names of checks that the planner is shown."""
 
@@ -98,7 +97,6 @@ class Project:
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Prompt templates by step, for models in a role."""
 
-    coding: ClassVar[str] = "code"
     roles: ClassVar[dict[str, str]] = {"writer": "edits, where a policy decides what for"}
 
     @property
@@ -201,7 +199,7 @@ class Project:
         """What the writer is asked when the policy has chosen tests to work on."""
         words = " ".join([self.prompt, action.note])
         return {"state": state, "tests": action.tests, "note": action.note, "refused": action.refused,
-                **self.desk(state, words, action.tests)}  # fmt: skip
+                **self.shown.coder(state, self.results(state), words, action.tests)}  # fmt: skip
 
     def apply(self, state: Tree, action: Edits) -> Tree:
         """The workspace after an answer; what does not apply to the letter, or may not be, changes nothing."""
@@ -267,45 +265,14 @@ class Project:
             self.home.repository.place(tip)
         return {"patch.diff": artifact}
 
-    # What the workflow needs besides (looper.loops.workflow.ground)
-
     def results(self, state: Tree) -> dict[str, Finding]:
         """Every test by its id with what it said, and whether the suite ran to its end."""
         return gate.results_of(state.report, self.ignored)
 
-    def groups(self, state: Tree) -> list[dict[str, Any]]:
-        return gate.grouped(self.results(state))
-
-    def desk(self, state: Tree, words: str, checks: Sequence[str]) -> dict[str, Any]:
-        """What a coder is shown: the map, files that matter, what fails."""
-        return self.shown.coder(state, self.results(state), words, checks)
-
-    def evidence(self, state: Tree) -> dict[str, Any]:
-        return self.shown.evidence(state)
-
-    def extended(self, state: Tree, tests: dict[str, str]) -> Tree:
-        """The state with the tester's own tests in their folder; they are run from now on."""
-        own = {f"{TESTER_FOLDER}/{name}": text for name, text in tests.items()}
-        return state.model_copy(update={"changed": {**state.changed, **own}, "report": None})
-
-    def back(self, start: Tree, state: Tree) -> Tree:
-        """The files as they were; what the coder was shown he has seen."""
-        return start.model_copy(update={"shown": state.shown})
-
-    def commit(self, state: Tree, message: str, parent: str) -> str:
-        return self.home.repository.commit(state.changed, message, parent or self.home.base)
-
-    def at(self, commit: str) -> None:
-        """The work tree stands at this commit, whatever a kill left of it."""
-        if self.home.repository.head() != commit or self.home.repository.differs(commit):
-            self.home.repository.place(commit)
-
-    def handed_over(self, state: Tree) -> str:
-        """With `in_place`: the result in the user's own folder. Raises ConfigError if that was changed meanwhile."""
-        if not self.in_place:
-            return ""
-        self.home.repository.hand_over(self.source.folder, self.source, state.changed)
-        return str(self.source.folder)
+    @property
+    def workshop(self) -> Workshop:
+        """What the workflow needs besides."""
+        return Workshop(self)
 
     # Fillers of the roles
 

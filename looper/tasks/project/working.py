@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from looper.tasks.environment import FailureType
+from looper.tasks.project import gate
 from looper.tasks.project.states import Tree, Worked, WorkOn
 from looper.types import Signal
 
@@ -32,13 +33,12 @@ class NextTests:
         return self.task.evaluate(state).passed
 
     def decide(self, state: Tree, signals: Sequence[Signal], memory: Worked, level: float) -> WorkOn | None:
-        groups = {str(group["name"]): group for group in self.task.groups(state)}
+        groups = {str(group["name"]): group for group in gate.grouped(self.task.results(state))}
         left = [name for name in groups if memory.tries.get(name, 0) < MOST_TRIES]
         if not left:
             return None
         chosen = groups[min(left, key=lambda name: (memory.tries.get(name, 0), name))]
-        checks: list[str] = list(chosen["checks"])  # type: ignore[arg-type]
-        return WorkOn(tests=checks, note=str(chosen["note"]), refused=memory.refused)
+        return WorkOn(tests=chosen["checks"], note=str(chosen["note"]), refused=memory.refused)
 
     def adapt(self, memory: Worked, before: Tree, action: object, after: Tree, feedback: float) -> Worked:
         """`action` is what the writer made of the decision; what it was about follows from the state before it."""

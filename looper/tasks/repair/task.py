@@ -8,13 +8,13 @@ import difflib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 from pydantic.dataclasses import dataclass
 
 from looper.checks.sandbox import Sandbox
-from looper.criteria import Criteria, Evaluation, Finding
+from looper.criteria import Criteria, Evaluation
 from looper.errors import ConfigError, PhaseError, SandboxUnavailable
 from looper.tasks.environment import FailureType, ProbePolicy
 from looper.tasks.repair.attempts import FREE, Attempts, Refusal, replaced
@@ -49,6 +49,7 @@ from looper.tasks.repair.states import (
     errors,
     judged,
 )
+from looper.tasks.repair.workshop import Workshop
 from looper.types import STRICT, Question, Signal
 
 PATIENCE, PATIENT_STEPS = 4, 4_000_000
@@ -77,9 +78,6 @@ class Repair:
     """Interpreter for the user's own test command; default: the one that runs looper."""
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Prompt templates by step, for models in a role."""
-
-    coding: ClassVar[str] = "code"
-    """By this step the workflow's coder is asked, because the edit search answers it with many candidates."""
 
     @cached_property
     def box(self) -> Sandbox:
@@ -305,24 +303,10 @@ class Repair:
         return {"patch.diff": "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
                                       for line in lines), "program.py": artifact}  # fmt: skip
 
-    # What the workflow needs besides (looper.loops.workflow.ground)
-
-    def results(self, state: Program) -> dict[str, Finding]:
-        """The visible tests by name."""
-        errors = {failure.id: failure.error for failure in state.failures}
-        return {test: Finding(passed=ok, note=errors.get(test, "")) for test, ok in state.results.items()}
-
-    def groups(self, state: Program) -> list[dict[str, Any]]:
-        """Failing tests, together where they fail with the same error."""
-        found: dict[str, list[str]] = {}
-        for failure in state.failures:
-            found.setdefault(failure.error, []).append(failure.id)
-        return [{"name": ", ".join(tests[:3]), "checks": tests, "note": error} for error, tests in found.items()]
-
-    def back(self, start: Program, state: Program) -> Program:
-        """The program as it was; what was tried on it is not tried again."""
-        kept = ("frontier", "plausible", "cursors", "explored", "since", "suspicion")
-        return start.model_copy(update={name: getattr(state, name) for name in kept})
+    @property
+    def workshop(self) -> Workshop:
+        """What the workflow needs besides."""
+        return Workshop()
 
     # Deterministic fillers of the roles
 

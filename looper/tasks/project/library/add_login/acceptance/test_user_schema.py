@@ -64,12 +64,12 @@ def test_there_is_no_user_of_an_unknown_name(store):
     assert store.users.by_name("Bob") is None
 
 
-@pytest.mark.parametrize("other", ["Ada", "ADA", "\N{FULLWIDTH LATIN CAPITAL LETTER A}da"])
-def test_a_name_is_taken_in_any_case_and_form(store, other):
+def test_a_name_is_taken_in_any_case_and_form(store):
     user = store.users.add("Ada", "hash", 10)
-    with pytest.raises(stores.Taken):
-        store.users.add(other, "another", 11)
-    assert store.users.by_name(other) == user
+    for other in ("Ada", "ADA", "\N{FULLWIDTH LATIN CAPITAL LETTER A}da"):
+        with pytest.raises(stores.Taken):
+            store.users.add(other, "another", 11)
+        assert store.users.by_name(other) == user
 
 
 def test_users_are_kept_across_openings(tmp_path):

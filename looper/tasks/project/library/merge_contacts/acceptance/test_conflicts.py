@@ -1,8 +1,6 @@
 """Records of one person that contradict each other: what the office decided in settings.toml holds.
 
-    [merge]
-    conflict = "newer"   # what the newest record says counts
-    conflict = "both"    # all that is said is kept
+Table `merge`, `conflict`: "newer" (what the newest record says counts) or "both" (all that is said is kept).
 """
 
 import tomllib
@@ -19,9 +17,8 @@ CHOICES = ("newer", "both")
 OLD, NEW = "07700 900111", "07700 900222"
 
 
-@pytest.fixture(autouse=True)
 def decision():
-    """What the office decided; nothing is tested before that."""
+    """What the office decided; nothing can be tested before that."""
     tables = tomllib.loads(SETTINGS.read_text(encoding="utf-8")) if SETTINGS.exists() else {}
     decided = tables.get("merge", {}).get("conflict")
     if decided is None:
@@ -43,15 +40,18 @@ def merged(path, *contacts):
 
 
 def choose(tmp_path, choice):
+    """Settings of the test with this choice, once the office has made its own."""
+    decision()
     path = tmp_path / "settings.toml"
     path.write_text(f'[merge]\nconflict = "{choice}"\n', encoding="utf-8")
     return path
 
 
-def test_the_decision_of_the_office_holds(decision):
+def test_the_decision_of_the_office_holds():
+    decided = decision()
     found = merged(SETTINGS, ann(1, ("phone", "mobile", OLD)), ann(2, ("phone", "mobile", NEW)))
     both = {("phone", "mobile", OLD), ("phone", "mobile", NEW)}
-    assert found == (both if decision == "both" else {("phone", "mobile", NEW)})
+    assert found == (both if decided == "both" else {("phone", "mobile", NEW)})
 
 
 def test_the_newer_number_wins_where_that_is_decided(tmp_path):
@@ -67,7 +67,9 @@ def test_both_numbers_are_kept_where_that_is_decided(tmp_path):
     assert merged(path, old, new) == merged(path, new, old) == both
 
 
-@pytest.mark.parametrize(("choice", "kept"), [("newer", {"ann@example.org"}), ("both", {"al@example.org", "ann@example.org"})])
+@pytest.mark.parametrize(
+    ("choice", "kept"), [("newer", {"ann@example.org"}), ("both", {"al@example.org", "ann@example.org"})]
+)
 def test_addresses_are_decided_in_the_same_way(tmp_path, choice, kept):
     old, new = ann(1, ("email", "work", "al@example.org")), ann(2, ("email", "work", "ann@example.org"))
     assert {value for _, _, value in merged(choose(tmp_path, choice), old, new)} == kept
