@@ -98,10 +98,12 @@ def right(board: Board, author: str, ref: str) -> Board:
     return write(board, found.assignee if found else author, op)
 
 
-def good_round(board: Board, author: str, refs: list[str]) -> Board:
+def good_round(board: Board, author: str, op: tuple[list[str], list[int]]) -> Board:
     """A round in which some products are assigned, written and inspected as they should be."""
+    refs, findings = op
     while board.step != "plan":
         board = step_on(board)
+    board = finish(board, "chair")
     for one in refs:
         board = assign(board, "chair", NewAssignment(assignee="o1", product=one, objective="Write it."))
     board = step_on(board)
@@ -109,10 +111,11 @@ def good_round(board: Board, author: str, refs: list[str]) -> Board:
         board = right(board, author, one)
     board = step_on(step_on(board))
     for one in refs:
-        board = whole(board, "watchdog", (one, [], True))
+        board = whole(board, "watchdog", (one, findings, True))
     return accept(board)
 
 
+FOUND = st.sampled_from([[], [], [3], [6], [9]])
 NEW = st.builds(
     product, st.sampled_from(["New", "Other", "More"]), st.sampled_from(["o1", "o2", "chair", "nobody"]),
     key=st.sampled_from(["", "x", "y"]), parent=ref,
@@ -142,7 +145,7 @@ ACTS: st.SearchStrategy[Act] = st.one_of(
         st.builds(Mark, product=ref, status=st.sampled_from(["pending", "blocked", "rejected"]), reason=reason),
     )),
     said(create, st.lists(NEW, max_size=3)),
-    said(right, ref), said(good_round, st.lists(ref, min_size=1, max_size=3)), said(halt, reason),
+    said(right, ref), said(good_round, st.tuples(st.lists(ref, min_size=1, max_size=3), FOUND)), said(halt, reason),
     said(request, st.lists(ref, max_size=6)), said(reflect, reason),
     act(override, Override, mission=st.sampled_from(["", "Another one"]),
         members=st.lists(st.fixed_dictionaries({"member": who, "area": reason}), max_size=2)),

@@ -176,6 +176,11 @@ class Shelf:
 
     # What the workflow takes besides (looper.loops.workflow.ground)
 
+    @property
+    def workshop(self) -> "Shelf":
+        """The task is its own workshop."""
+        return self
+
     def results(self, state: Desktop) -> dict[str, Finding]:
         texts = {**self.given, **state.changed}
         found: dict[str, Finding] = {}

@@ -68,6 +68,15 @@ def evaluated(criteria: Criteria, results: Mapping[str, Finding], tampered: Sequ
     return criteria.evaluate(findings)
 
 
+def hidden_verdict(report: SuiteReport, tampered: Sequence[str]) -> Evaluation:
+    """The share of hidden tests that pass; none counts if the tests were tampered with."""
+    results = results_of(report)
+    rules = [Rule(id=f"{TESTS}{name}", description=f"{name} passes", weight=1.0) for name in results if name != SUITE]
+    criteria = Criteria(rules=rules or [Rule(id=f"{TESTS}{SUITE}")], phases=[Phase(name="A", threshold=1.0)])
+    findings = {f"{TESTS}{name}": finding for name, finding in results.items()}
+    return criteria.evaluate({} if tampered else findings)
+
+
 def together(found: Mapping[str, Finding]) -> Finding:
     failed = [f"{name}: {finding.note}" for name, finding in found.items() if not finding.passed]
     if not found:

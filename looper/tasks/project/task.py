@@ -58,14 +58,19 @@ def found(name: str | None) -> str | None:
     return str(place(name)) if name and name.startswith("@") else name
 
 
+def worded(prompt: str) -> str:
+    """A text, or what is in the file that it names with @."""
+    return text_of(prompt) if prompt.startswith("@") else prompt
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Project:
     """Change a project until its tests pass, without touching the tests."""
 
     name: str
     """Short name, for people and folders."""
-    prompt: str
-    """What is wanted, as a person would say it."""
+    prompt: Annotated[str, AfterValidator(worded)]
+    """What is wanted, as a person would say it; @NAME/FILE or @PATH: what is in that file."""
     workspace: str
     """Folder of the project (shipped: @NAME/workspace). It is copied; nothing is written into it unless `in_place`."""
     sandbox: Sandbox
@@ -253,9 +258,8 @@ class Project:
         hidden = {path: text_of(name) for path, name in self.holdout_tests.items()}
         changed = patch.parse(self.source, artifact)
         plain = Suite(**{**self.suite.__dict__, "coverage": [], "paths": []})
-        report = run_suite(plain, self.sandbox, self.home.given, {**changed, **hidden}, sorted(hidden))
-        criteria = gate.criteria_for(sorted(hidden))
-        return gate.evaluated(criteria, gate.results_of(report), self.tampered(Tree(changed=changed)))
+        report = run_suite(plain, self.sandbox, self.home.given, {**changed, **hidden}, gate.files_of_tests(hidden))
+        return gate.hidden_verdict(report, self.tampered(Tree(changed=changed)))
 
     def files(self, artifact: str) -> dict[str, str]:
         """The patch; the workspace's branch ends at what it describes."""

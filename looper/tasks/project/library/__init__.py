@@ -8,12 +8,13 @@ HERE = Path(__file__).parent
 
 
 def place(name: str) -> Path:
-    """The file or folder behind `@NAME/...` (shipped), or a path of the user's. Raises ConfigError if there is none."""
-    path = HERE / name.removeprefix("@") if name.startswith("@") else Path(name)
-    if not path.exists():
-        where = "shipped with looper" if name.startswith("@") else f"at {path}"
-        raise ConfigError(f"{name}: there is no such file or folder {where}.")
-    return path
+    """The file or folder behind `@NAME/...` (shipped), `@PATH` or a path of the user's. Raises ConfigError."""
+    bare = name.removeprefix("@")
+    for path in (HERE / bare, Path(bare)) if name.startswith("@") else (Path(name),):
+        if path.exists():
+            return path
+    where = "neither shipped with looper nor from this folder" if name.startswith("@") else "from this folder"
+    raise ConfigError(f"{name}: there is no such file or folder, {where}.")
 
 
 def text_of(name: str) -> str:

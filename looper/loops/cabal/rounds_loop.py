@@ -1,0 +1,230 @@
+"""The rounds of a mission: who is asked when, answers applied in a fixed order, and when it ends (SPEC 4.1, 4.6-4.8)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from looper.criteria import Evaluation
+from looper.errors import Paused
+from looper.loops.cabal import briefing
+from looper.loops.cabal.acceptance import accept, all_accepted, deliverables, stagnant
+from looper.loops.cabal.answers import ANSWERS, Alternatives
+from looper.loops.cabal.board import Board, open_board, reject
+from looper.loops.cabal.entities import Step
+from looper.loops.cabal.mission import answer_halt, requests_left
+from looper.loops.cabal.relevance import to_review
+from looper.loops.cabal.rights import ACTORS
+from looper.loops.cabal.rounds import begin_round, close_round, enter, new_work, reflecting, take, writing
+from looper.loops.cabal.truth import Truth
+from looper.run import Run
+from looper.tasks.environment import Task
+from looper.types import Outcome
+
+if TYPE_CHECKING:
+    from looper.loops.cabal import Cabal
+
+STEP_NAMES: dict[Step, str] = {
+    "bootstrap": "bootstrap", "reflect": "reflect", "plan": "assign", "write": "compose", "review": "peer_review",
+    "inspect": "inspect", "present": "present",
+}  # fmt: skip
+"""What each step of a round is called where steps of all designs are named: in prices, prompts and journals."""
+Context = Callable[[str], dict[str, Any]]
+
+
+class Answered(BaseModel, extra="forbid"):
+    """The user's answer to a halt."""
+
+    text: str
+
+
+class Mission:
+    """One run: the board, and the truth that the task knows about what is on it."""
+
+    def __init__(self, design: "Cabal", task: Task, run: Run):
+        self.design, self.task, self.run = design, task, run
+        self.board = open_board(design.seats)
+        self.truth = Truth(task, design.artifact)
+        self.verdict: Evaluation | None = None
+
+    def go(self) -> Outcome:
+        self.chaired(self.run, "bootstrap")
+        if not self.board.operatives():
+            return self.end("failed", "phase_error", "the chair named no operative that could be seated.")
+        self.told()
+        for _number in range(self.design.max_rounds):
+            if stop := self.round(self.run.scope("iteration")):
+                return self.end("completed" if stop == "all_accepted" else "stopped", stop)
+        return self.end("stopped", "round_limit")
+
+    def round(self, turn: Run) -> str | None:
+        """One round; why the mission ends after it, or None."""
+        self.board = begin_round(self.board)
+        self.reflect(turn)
+        self.chaired(turn, "plan")
+        self.compose(turn)
+        if new_work(self.board):
+            self.review(turn)
+            self.inspect(turn)
+        self.judge(turn)
+        self.enter("present")
+        self.apply("envoy", self.asked(turn, self.board, "envoy", "present", self.briefed(briefing.for_present)))
+        self.board = close_round(self.board)
+        self.advance(turn)
+        return self.over()
+
+    # The steps
+
+    def reflect(self, turn: Run) -> None:
+        """Operatives with something to reflect on, side by side."""
+        self.enter("reflect")
+        self.side_by_side(turn, "reflect", reflecting(self.board), self.briefed(briefing.for_reflect))
+
+    def chaired(self, turn: Run, step: Step) -> None:
+        """Bootstrap or Plan & Assign; halted it waits for the user, and then the same step runs again (SPEC 4.7)."""
+        self.enter(step)
+        for number in range(self.design.max_halts + 1):
+            more = self.briefed(briefing.for_assign)("chair") if step == "plan" else {}
+            more |= {"failures": self.truth.failures, "seats": self.design.seats, "last_call": False}
+            more["last_call"] = number == self.design.max_halts
+            answers = self.asked(turn, self.board, "chair", step, lambda _who, more=more: more)
+            self.apply("chair", answers)
+            waits = self.board.halts and not self.board.halts[-1].answer
+            if not waits:
+                return
+            self.halted(turn, last=number == self.design.max_halts)
+
+    def halted(self, turn: Run, last: bool) -> None:
+        """The user's answer goes on the board; a question too many is answered by the rule."""
+        question = self.board.halts[-1]
+        if last:
+            rule = f"No more questions in this step, {self.design.max_halts} were asked; go on without an answer."
+            self.board = answer_halt(reject(self.board, "chair", "halt", rule), "(not asked: too many questions)")
+            return
+        self.told()
+        try:
+            word = turn.ask("user", Answered, step="halt", question=question.question, round=question.round)
+        except Paused as end:
+            if end.reason == "questions":
+                end.reason = "halt"
+            raise
+        self.board = answer_halt(self.board, word.text)
+
+    def compose(self, turn: Run) -> None:
+        """Assigned operatives write, side by side; only if there are assignments."""
+        work = writing(self.board)
+        if work:
+            self.enter("write")
+            self.side_by_side(turn, "write", list(work), self.about(briefing.for_compose, work))
+
+    def review(self, turn: Run) -> None:
+        """Operatives review new work of others, at most so many products each (SPEC 4.6)."""
+        self.enter("review")
+        seen = {one.id: to_review(self.board, one.id, self.design.reviewed) for one in self.board.operatives()}
+        seen = {who: products for who, products in seen.items() if products}
+        self.side_by_side(turn, "review", list(seen), self.about(briefing.for_review, seen))
+
+    def inspect(self, turn: Run) -> None:
+        """The watchdog on new work, then acceptance by code in the same round (SPEC 4.4)."""
+        self.enter("inspect")
+        fresh = {"watchdog": new_work(self.board)}
+        evidence = {"evidence": self.truth.evidence(self.board)}
+        about = self.about(briefing.for_inspect, fresh)
+        answers = self.asked(turn, self.board, "watchdog", "inspect", lambda who: {**about(who), **evidence})
+        self.apply("watchdog", answers)
+        self.board = accept(self.board)
+
+    def judge(self, turn: Run) -> None:
+        """The task's own gate on what is accepted so far, run by code."""
+        found = self.truth.judged(turn, self.board)
+        if found is not None:
+            self.verdict = found.verdict
+            self.run.consider(found.artifact, found.verdict)
+
+    # Asking
+
+    def side_by_side(self, turn: Run, step: Step, members: Sequence[str], context: Context) -> None:
+        """All answers are given on the same board, and applied in the order of the team."""
+        board = self.board
+        found = turn.each(list(members), lambda run, who: self.asked(run, board, who, step, context))
+        for who in members:
+            self.apply(who, found[who])
+
+    def asked(self, turn: Run, board: Board, who: str, step: Step, context: Context) -> list[Alternatives]:
+        """The answers of one member in one step: requests for context, and the last one, which is final (SPEC 4.2)."""
+        answers: list[Alternatives] = []
+        while True:
+            known = {**briefing.common(board, who, self.design.prompt_characters), **context(who)}
+            answer: Any = turn.ask(
+                ACTORS[step], ANSWERS[step], step=STEP_NAMES[step], **{**turn.brief, **known}
+            )  # fmt: skip
+            answers.append(answer)
+            if not getattr(answer, "request_context", None):
+                return answers
+            exhausted = not requests_left(board, who)
+            board = take(board, who, answer)
+            if exhausted:
+                return answers
+
+    def apply(self, who: str, answers: Sequence[Alternatives]) -> None:
+        for answer in answers:
+            self.board = take(self.board, who, answer)
+
+    def enter(self, step: Step) -> None:
+        self.board = enter(self.board, step)
+        self.run.phase(STEP_NAMES[step])
+
+    def briefed(self, what: Callable[[Board, str, int], dict[str, Any]]) -> Context:
+        board = self.board
+        return lambda who: what(board, who, self.design.prompt_characters)
+
+    def about(
+        self, what: Callable[[Board, str, int, Sequence[str]], dict[str, Any]], products: Mapping[str, Sequence[str]]
+    ) -> Context:
+        board = self.board
+        return lambda who: what(board, who, self.design.prompt_characters, products[who])
+
+    # Ends
+
+    def over(self) -> str | None:
+        """Why the mission is over after this round (SPEC 4.8); completed needs the task's own gate too (SPEC 0.2)."""
+        met = self.verdict is None or self.verdict.passed
+        if all_accepted(self.board) and met:
+            return "all_accepted"
+        if stagnant(self.board, self.design.stagnant):
+            return "stagnation"
+        return None
+
+    def advance(self, turn: Run) -> None:
+        """The round as histories and people read it, and the board as it stands."""
+        states = [one.status for one in deliverables(self.board)]
+        session = self.board.sessions[-1] if self.board.sessions else None
+        entry = {
+            "step": self.board.round, "score": self.verdict.score if self.verdict else None,
+            "accepted": states.count("accepted"), "deliverables": len(states),
+            "open_importance": self.board.tallies[-1].open_importance, "flags": self.open_flags(),
+            "result": f"{states.count('accepted')} of {len(states)} deliverables accepted",
+            "presentation": session.model_dump() if session and session.round == self.board.round else None,
+        }  # fmt: skip
+        turn.note("iteration_advanced", **entry)
+        self.told()
+
+    def open_flags(self) -> int:
+        return sum(one.blocking and one.stands for one in self.board.collabs)
+
+    def told(self) -> None:
+        self.run.note("board_updated", board=self.board.model_dump(mode="json"))
+
+    def end(self, status: str, reason: str, detail: str = "") -> Outcome:
+        more = {"detail": detail} if detail else {}
+        return self.run.outcome(status, reason, **more, **self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """What a comparison needs, however the run ends."""
+        found = deliverables(self.board)
+        return {
+            "rounds": self.board.round, "deliverables": len(found),
+            "accepted": sum(one.status == "accepted" for one in found), "versions": len(self.board.versions),
+            "collabs": len(self.board.collabs), "flags": self.open_flags(), "rejections": len(self.board.rejections),
+            "halts": len(self.board.halts),
+        }  # fmt: skip
