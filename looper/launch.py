@@ -263,9 +263,17 @@ class _Session:
     def _files(self, outcome: Outcome) -> None:
         files = getattr(self.parts.task, "files", None)
         made = dict(files(outcome.artifact)) if files and outcome.artifact is not None else {}
+        made |= self._kept()
         state = fold(self.journal.events, self.folder.path)
         for name, text in {**made, "summary.md": summary(outcome, state)}.items():
+            (self.folder.path / name).parent.mkdir(exist_ok=True)
             write_whole(self.folder.path / name, redact(text).encode("utf-8", "replace"))
+
+    def _kept(self) -> dict[str, str]:
+        """Files that a design makes of what it told last."""
+        loop = self.parts.loop
+        told = [event for event in self.journal.events if event.event == getattr(loop, "keeps", None)]
+        return loop.files(self.journal.payload(told[-1])) if told else {}
 
 
 def _waiting(outcome: Outcome, cast: Seats) -> Outcome:

@@ -2,16 +2,23 @@
 
 from typing import Any
 
-from looper.loops.cabal.acceptance import accept
-from looper.loops.cabal.answers import Charter
-from looper.loops.cabal.board import Board, open_board
-from looper.loops.cabal.entities import Product, Step
-from looper.loops.cabal.feedback import collaborate, inspect
-from looper.loops.cabal.mission import charter
-from looper.loops.cabal.operations import NewAssignment, NewCollab, NewInspection, NewMember, NewProduct, NewVersion
-from looper.loops.cabal.rights import STEPS
-from looper.loops.cabal.rounds import begin_round, close_round, enter
-from looper.loops.cabal.writing import assign, write
+from looper.loops.cabal.board.acceptance import accept
+from looper.loops.cabal.board.answers import Charter
+from looper.loops.cabal.board.entities import Product, Step
+from looper.loops.cabal.board.feedback import collaborate, inspect
+from looper.loops.cabal.board.mission import charter
+from looper.loops.cabal.board.operations import (
+    NewAssignment,
+    NewCollab,
+    NewInspection,
+    NewMember,
+    NewProduct,
+    NewVersion,
+)
+from looper.loops.cabal.board.rights import STEPS
+from looper.loops.cabal.board.rounds import begin_round, close_round, enter
+from looper.loops.cabal.board.table import Board, open_board
+from looper.loops.cabal.board.writing import assign, write
 
 KIT, PAGE, PRICE, LOG = "p1", "p2", "p3", "p4"
 TEAM = [

@@ -21,7 +21,7 @@ from cabal_boards import (
     written,
 )
 
-from looper.loops.cabal.acceptance import (
+from looper.loops.cabal.board.acceptance import (
     accept,
     all_accepted,
     deliverables,
@@ -30,12 +30,12 @@ from looper.loops.cabal.acceptance import (
     stagnant,
     verdict_of,
 )
-from looper.loops.cabal.board import Board
-from looper.loops.cabal.feedback import collaborate, inspect, resolve
-from looper.loops.cabal.operations import FeedbackAnswer, Mark, NewInspection, Reparent, Resolution, UpdateProduct
-from looper.loops.cabal.rounds import begin_round, close_round
-from looper.loops.cabal.tree import create, mark, reparent, update
-from looper.loops.cabal.writing import write
+from looper.loops.cabal.board.feedback import collaborate, inspect, resolve
+from looper.loops.cabal.board.operations import FeedbackAnswer, Mark, NewInspection, Reparent, Resolution, UpdateProduct
+from looper.loops.cabal.board.rounds import begin_round, close_round
+from looper.loops.cabal.board.table import Board
+from looper.loops.cabal.board.tree import create, mark, reparent, update
+from looper.loops.cabal.board.writing import write
 
 
 def lifted(board: Board, collab: str, who: str = "o1") -> Board:

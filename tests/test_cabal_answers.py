@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from looper.loops.cabal.answers import ANSWERS, Alternatives
-from looper.loops.cabal.rights import STEPS
+from looper.loops.cabal.board.answers import ANSWERS, Alternatives
+from looper.loops.cabal.board.rights import STEPS
 
 PRODUCT = {"title": "Page", "type": "content", "owner": "k", "done": ["It is complete."]}
 MEMBER = {"key": "k", "name": "Ann", "persona": "writes", "responsibility": "texts", "area": "marketing"}

@@ -19,18 +19,18 @@ from cabal_boards import (
     written,
 )
 
-from looper.loops.cabal.answers import Assignments, Charter, Planned
-from looper.loops.cabal.board import TRANSITIONS, Board, move, open_board
-from looper.loops.cabal.entities import Status
-from looper.loops.cabal.mission import charter
-from looper.loops.cabal.operations import (
+from looper.loops.cabal.board.answers import Assignments, Charter, Planned
+from looper.loops.cabal.board.entities import Status
+from looper.loops.cabal.board.mission import charter
+from looper.loops.cabal.board.operations import (
     Mark,
     Reparent,
     UpdateProduct,
 )
-from looper.loops.cabal.rounds import begin_round, close_round, enter, take, writing
-from looper.loops.cabal.tree import create, mark, reparent, update
-from looper.loops.cabal.writing import write
+from looper.loops.cabal.board.rounds import begin_round, close_round, enter, take, writing
+from looper.loops.cabal.board.table import TRANSITIONS, Board, move, open_board
+from looper.loops.cabal.board.tree import create, mark, reparent, update
+from looper.loops.cabal.board.writing import write
 
 
 def plan(**more: object) -> Assignments:

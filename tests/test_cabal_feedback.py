@@ -16,17 +16,17 @@ from cabal_boards import (
     written,
 )
 
-from looper.loops.cabal.board import Board
-from looper.loops.cabal.feedback import collaborate, remark, remarks_for, resolve
-from looper.loops.cabal.operations import (
+from looper.loops.cabal.board.feedback import collaborate, remark, remarks_for, resolve
+from looper.loops.cabal.board.operations import (
     FeedbackAnswer,
     Mark,
     NewRemark,
     Resolution,
 )
-from looper.loops.cabal.rounds import begin_round, enter
-from looper.loops.cabal.tree import mark
-from looper.loops.cabal.writing import to_address, write
+from looper.loops.cabal.board.rounds import begin_round, enter
+from looper.loops.cabal.board.table import Board
+from looper.loops.cabal.board.tree import mark
+from looper.loops.cabal.board.writing import to_address, write
 
 
 def answers(*said: tuple[str, str]) -> list[FeedbackAnswer]:

@@ -7,14 +7,13 @@ from cabal_boards import at, founded, product
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from looper.loops.cabal.acceptance import accept, all_accepted, deliverables, shortfalls
-from looper.loops.cabal.answers import Told
-from looper.loops.cabal.board import Board
-from looper.loops.cabal.entities import CollabKind, RemarkKind, Status, Step, Target
-from looper.loops.cabal.feedback import collaborate, inspect, remark, resolve
-from looper.loops.cabal.joined import joined
-from looper.loops.cabal.mission import finish, halt, override, present, reflect, request
-from looper.loops.cabal.operations import (
+from looper.loops.cabal.board.acceptance import accept, all_accepted, deliverables, shortfalls
+from looper.loops.cabal.board.answers import Told
+from looper.loops.cabal.board.entities import CollabKind, RemarkKind, Status, Step, Target
+from looper.loops.cabal.board.feedback import collaborate, inspect, remark, resolve
+from looper.loops.cabal.board.joined import joined
+from looper.loops.cabal.board.mission import finish, halt, override, present, reflect, request
+from looper.loops.cabal.board.operations import (
     FeedbackAnswer,
     Mark,
     NewAssignment,
@@ -27,12 +26,13 @@ from looper.loops.cabal.operations import (
     Resolution,
     UpdateProduct,
 )
-from looper.loops.cabal.relevance import to_review
-from looper.loops.cabal.rendering import LIMIT, overview
-from looper.loops.cabal.rights import ACTORS, STEPS
-from looper.loops.cabal.rounds import begin_round, close_round, enter
-from looper.loops.cabal.tree import create, mark, reparent, update
-from looper.loops.cabal.writing import assign, to_address, write
+from looper.loops.cabal.board.relevance import to_review
+from looper.loops.cabal.board.rendering import LIMIT, overview
+from looper.loops.cabal.board.rights import ACTORS, STEPS
+from looper.loops.cabal.board.rounds import begin_round, close_round, enter
+from looper.loops.cabal.board.table import Board
+from looper.loops.cabal.board.tree import create, mark, reparent, update
+from looper.loops.cabal.board.writing import assign, to_address, write
 
 Act = Callable[[Board], Board]
 MEMBERS = ("o1", "o2", "o3", "chair", "watchdog", "envoy")

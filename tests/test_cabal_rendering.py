@@ -20,18 +20,18 @@ from cabal_boards import (
 )
 
 from looper.checks.reading.outline import Outline
-from looper.loops.cabal.acceptance import accept
-from looper.loops.cabal.answers import Charter
-from looper.loops.cabal.board import Board, open_board
-from looper.loops.cabal.citations import citations
-from looper.loops.cabal.joined import bare, change_log, joined
-from looper.loops.cabal.mission import charter
-from looper.loops.cabal.operations import Reparent
-from looper.loops.cabal.relevance import to_review
-from looper.loops.cabal.rendering import LIMIT, card, overview
-from looper.loops.cabal.rounds import begin_round, close_round
-from looper.loops.cabal.tree import reparent
-from looper.loops.cabal.writing import write
+from looper.loops.cabal.board.acceptance import accept
+from looper.loops.cabal.board.answers import Charter
+from looper.loops.cabal.board.citations import citations
+from looper.loops.cabal.board.joined import bare, change_log, joined
+from looper.loops.cabal.board.mission import charter
+from looper.loops.cabal.board.operations import Reparent
+from looper.loops.cabal.board.relevance import to_review
+from looper.loops.cabal.board.rendering import LIMIT, card, overview
+from looper.loops.cabal.board.rounds import begin_round, close_round
+from looper.loops.cabal.board.table import Board, open_board
+from looper.loops.cabal.board.tree import reparent
+from looper.loops.cabal.board.writing import write
 
 
 def large(products: int = 39, operatives: int = 12, status: str = "written") -> Board:

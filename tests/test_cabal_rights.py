@@ -5,12 +5,11 @@ from collections.abc import Callable
 import pytest
 from cabal_boards import KIT, PAGE, PRICE, at, concern, founded, inspection, product, refused, said, version, written
 
-from looper.loops.cabal.answers import Charter, Told
-from looper.loops.cabal.board import Board, open_board
-from looper.loops.cabal.entities import Step
-from looper.loops.cabal.feedback import collaborate, inspect, remark, resolve
-from looper.loops.cabal.mission import charter, finish, halt, override, present, reflect, request
-from looper.loops.cabal.operations import (
+from looper.loops.cabal.board.answers import Charter, Told
+from looper.loops.cabal.board.entities import Step
+from looper.loops.cabal.board.feedback import collaborate, inspect, remark, resolve
+from looper.loops.cabal.board.mission import charter, finish, halt, override, present, reflect, request
+from looper.loops.cabal.board.operations import (
     Mark,
     NewAssignment,
     NewRemark,
@@ -19,10 +18,11 @@ from looper.loops.cabal.operations import (
     Resolution,
     UpdateProduct,
 )
-from looper.loops.cabal.rights import ACTORS, STEPS
-from looper.loops.cabal.rounds import begin_round, close_round, enter
-from looper.loops.cabal.tree import create, mark, reparent, update
-from looper.loops.cabal.writing import assign, write
+from looper.loops.cabal.board.rights import ACTORS, STEPS
+from looper.loops.cabal.board.rounds import begin_round, close_round, enter
+from looper.loops.cabal.board.table import Board, open_board
+from looper.loops.cabal.board.tree import create, mark, reparent, update
+from looper.loops.cabal.board.writing import assign, write
 
 WHO = {"chair": "chair", "operative": "o2", "watchdog": "watchdog", "envoy": "envoy"}
 TOLD = Told.model_validate({"messages": [{"member": "o1", "text": "We did it."}] * 3})

@@ -19,19 +19,19 @@ from cabal_boards import (
     written,
 )
 
-from looper.loops.cabal.acceptance import accept, all_accepted
-from looper.loops.cabal.answers import ANSWERS, Alternatives, Assignments, Told
-from looper.loops.cabal.board import open_board, rejections_of, unknown
-from looper.loops.cabal.feedback import remark
-from looper.loops.cabal.mission import answer_halt, finish, halt, override, present, request, requests_left
-from looper.loops.cabal.operations import (
+from looper.loops.cabal.board.acceptance import accept, all_accepted
+from looper.loops.cabal.board.answers import ANSWERS, Alternatives, Assignments, Told
+from looper.loops.cabal.board.feedback import remark
+from looper.loops.cabal.board.mission import answer_halt, finish, halt, override, present, request, requests_left
+from looper.loops.cabal.board.operations import (
     Mark,
     NewRemark,
     Override,
 )
-from looper.loops.cabal.rounds import begin_round, close_round, enter, new_work, reflecting, take, writing
-from looper.loops.cabal.tree import mark
-from looper.loops.cabal.writing import write
+from looper.loops.cabal.board.rounds import begin_round, close_round, enter, new_work, reflecting, take, writing
+from looper.loops.cabal.board.table import open_board, rejections_of, unknown
+from looper.loops.cabal.board.tree import mark
+from looper.loops.cabal.board.writing import write
 
 # Mission
 

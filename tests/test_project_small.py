@@ -17,6 +17,8 @@ from looper.tasks.project.source import Limits, read_source
 
 RATES, CONTACTS = "@live_rates", "@merge_contacts"
 Ran = dict[str, tuple[int, str]]
+QUICK = "-x --assert=plain --tb=no"
+"""Options where only the exit code counts."""
 UNDECIDED = "\nsettings.toml: merge.conflict is not decided\n"
 PATCHES = [
     (RATES, "partial.patch"),
@@ -88,9 +90,10 @@ def laid(folder: Path, name: str, change: str = "", *, hidden: bool = True) -> P
     return folder
 
 
-def run(folders: Sequence[Path], site: Path | None = None) -> list[tuple[int, str]]:
+def run(folders: Sequence[Path], site: Path | None = None, options: str = "") -> list[tuple[int, str]]:
     """Exit code and output of plain pytest in each folder; `site` is where packages are installed."""
     environment = {"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["PYTEST_ADDOPTS"] = options
     if site:
         environment["PYTHONPATH"] = str(site)
     command = [sys.executable, "-c", FORKING, *map(str, folders)]
@@ -178,7 +181,7 @@ def test_where_the_bank_is_installed_the_change_passes_and_invented_or_kept_rate
     folders = [laid(tmp_path / str(number), RATES, "partial.patch") for number in range(1 + len(INVENTED))]
     for folder, (old, new) in zip(folders[1:], INVENTED, strict=True):
         swap(folder / "expenses" / "rates.py", old, new)
-    codes = [code for code, _ in run(folders, installed(tmp_path / "site-packages"))]
+    codes = [code for code, _ in run(folders, installed(tmp_path / "site-packages"), QUICK)]
     assert codes == [0] + [1] * len(INVENTED)
 
 
@@ -220,7 +223,7 @@ def test_a_merge_that_is_wrong_is_noticed(tmp_path: Path):
     folders = [shutil.copytree(folder, tmp_path / str(number)) for number in range(len(MUTANTS))]
     for mutant, (file, old, new) in zip(folders, MUTANTS, strict=True):
         swap(mutant / "addressbook" / file, old, new)
-    codes = [code for code, _ in run(folders)]
+    codes = [code for code, _ in run(folders, options=QUICK)]
     assert list(zip(MUTANTS, codes, strict=True)) == [(mutant, 1) for mutant in MUTANTS]
 
 

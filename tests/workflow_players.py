@@ -16,7 +16,7 @@ from looper.budget import Budget, Ledger
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
 from looper.journal import Journal
 from looper.loops.workflow import Workflow, policies
-from looper.loops.workflow.answers import Diagnosis, Planned, Review, TaskPlan
+from looper.loops.workflow.answers import Diagnosis, Planned, Review, TaskPlan, Tested
 from looper.run import Run, execute
 from looper.stage import Stage
 from looper.tasks.environment import FailureType
@@ -265,8 +265,8 @@ GOOD = {key: [writes(f"{key}.py")] for key in "abc"}
 class Script:
     """What each role says; a function of the question alone, so that a resumed run hears the same.
 
-    Lists are taken by the number of the question, the last one again. Where nothing is written, the design's own
-    policy speaks; the coder has none.
+    Lists are taken by the number of the question, the last one again. Where nothing is written, the tester is
+    honest, and for the others the design's own policy speaks; the coder has none.
     """
 
     plans: list[TaskPlan] = field(default_factory=lambda: [ABC])
@@ -289,6 +289,8 @@ class Script:
             return word
         if step == "code":
             return self._code(context, number)
+        if step == "test":
+            return honest(context)
         lists: dict[str, list[Any]] = {"tasks": self.plans, "review_plan": self.reviews, "diagnose": self.diagnoses}
         if lists.get(step):
             return _taken(lists[step], number)
@@ -302,6 +304,15 @@ class Script:
 
 def _taken(several: Sequence[Any], number: int) -> Any:
     return several[min(number, len(several) - 1)]
+
+
+def honest(context: Mapping[str, Any]) -> Tested:
+    """A tester who says of the task what its checks say, and counts right."""
+    problems = [f"{name}: {said}" for name, said in context["checks"].items() if said != "passed"]
+    problems += [f"{name} passed before" for name in context["regressions"]]
+    passed, total = context["passed"], context["total"]
+    status = "failed" if problems else "passed"
+    return Tested(status=status, passed=passed, failed=total - passed, problems=problems[:8])
 
 
 @dataclass
@@ -323,7 +334,8 @@ class Troupe:
     asked: list[Heard] = field(default_factory=list)
     kind: str = "simulated"
     metered: bool = False
-    render: bool = True
+    render: bool = False
+    """Whether to keep the prompt that a model would read."""
     templates: Templates = field(default_factory=lambda: TEMPLATES)
 
     def agent(self, role: str, step: str, task: Any) -> Any:
@@ -404,7 +416,7 @@ def play(
     *,
     budget: Budget = FREE,
     metered: bool = False,
-    render: bool = True,
+    render: bool = False,
     check: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> Played:

@@ -15,7 +15,7 @@ ARTIFACTS = ("artifact_created", "refinement_done")
 ENDINGS = TERMINAL | {"paused"}
 SLOW = 2.0
 """Seconds from which a step is worth a line whatever it is."""
-SILENT = ("affords", "run_started", "resumed", "call_started")
+SILENT = ("affords", "run_started", "resumed", "call_started", "board_updated")
 LABELS = {"recording": "a recording", "simulated": "a simulation"}
 """What must not be taken for the real thing."""
 

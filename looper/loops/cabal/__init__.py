@@ -1,20 +1,20 @@
 """Cabal: rounds of a chair, operatives, a watchdog and an envoy around one board (document 002).
 
-Bootstrap (round 0) --> [ Reflect --> Plan & Assign --> Write --> Peer Review --> Inspect --> acceptance --> Presentation ]*
-    | halt: the user answers, the same step runs again      | all deliverables accepted and the gate met --> completed
-    +-- Plan & Assign can halt too                          | round limit, stagnation, budget, nothing left --> stopped
+Bootstrap --> [ Reflect --> Plan & Assign --> Write --> Peer Review --> Inspect --> acceptance --> Presentation ]*
+  | halt           | halt: the user answers,         | all deliverables accepted and the gate met --> completed
+  +--> Bootstrap   +--> the same step runs again     | round limit, stagnation, budget            --> stopped
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.errors import BudgetExceeded, Interruption
-from looper.loops.cabal import policies
-from looper.loops.cabal.rounds_loop import Mission
+from looper.loops.cabal import output, policies
+from looper.loops.cabal.rounds import Mission
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome, Question
@@ -26,8 +26,12 @@ class Cabal:
 
     max_rounds: PositiveInt = 6
     """Rounds after the bootstrap at most."""
-    seats: Annotated[int, Field(ge=1, le=12)] = 12
+    max_operatives: Annotated[int, Field(ge=1, le=12)] = 12
     """Operatives at most."""
+    operatives: Annotated[int, Field(ge=1, le=12)] = 3
+    """Parts, and operatives, that a chair without a model makes of a task that is searched."""
+    changes: PositiveInt = 4
+    """Changes of one operative in one round on such a task."""
     stagnant: PositiveInt = 2
     """Rounds without an acceptance and without falling open importance that end the run (SPEC 4.8)."""
     max_halts: PositiveInt = 3
@@ -56,6 +60,13 @@ class Cabal:
     people: ClassVar[tuple[str, ...]] = ("user",)
     """Roles that a person fills unless the configuration says otherwise."""
     events: ClassVar[dict[str, str]] = {"gate": "evaluation_done"}
+
+    keeps: ClassVar[str] = "board_updated"
+    """The event that tells the board; `files` are made from the latest one."""
+
+    def files(self, told: Mapping[str, Any]) -> dict[str, str]:
+        """Accepted products as files, and the document that joins them."""
+        return output.files(told)
 
     def run(self, task: Task, run: Run) -> Outcome:
         mission = Mission(self, task, run)

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from looper.loops.cabal.acceptance import flags, open_feedback, shortfalls
-from looper.loops.cabal.board import Board, rejections_of
-from looper.loops.cabal.entities import Collab, Member
-from looper.loops.cabal.feedback import remarks_for
-from looper.loops.cabal.mission import became, requests_left
-from looper.loops.cabal.rendering import card, feedback_line, overview
-from looper.loops.cabal.writing import to_address
+from looper.loops.cabal.board.acceptance import flags, open_feedback, shortfalls
+from looper.loops.cabal.board.entities import Collab, Member
+from looper.loops.cabal.board.feedback import remarks_for
+from looper.loops.cabal.board.mission import became, requests_left
+from looper.loops.cabal.board.rendering import card, feedback_line, overview
+from looper.loops.cabal.board.table import Board, rejections_of
+from looper.loops.cabal.board.writing import to_address
 
 MOST_LINES = 40
 """Lines of feedback, reflections or happenings in one prompt; the gravest first."""
@@ -67,6 +67,11 @@ def for_assign(board: Board, who: str, room: int) -> dict[str, Any]:
     return {
         "reflections": [cut(one, room // (4 * max(1, len(thoughts)))) for one in thoughts],
         "feedback": lines(said for one in living for said in open_feedback(board, one.id)),
+        "products": [
+            {"id": one.id, "title": one.title, "owner": one.owner, "status": one.status, "type": one.type,
+             "open": [said.id for said in open_feedback(board, one.id)]}
+            for one in board.products if one.id != board.log
+        ],
         "missing": {product: what for product, what in missing.items() if what},
         "own": cards(board, owned(board, who), room // 4),
     }  # fmt: skip
@@ -78,6 +83,7 @@ def for_compose(board: Board, who: str, room: int, products: Sequence[str]) -> d
     attached = dict.fromkeys(one for a in mine for one in a.attached if one not in products)
     return {
         "assigned": cards(board, products, room // 2), "attached": cards(board, attached, room // 4),
+        "latest": {one: said.content if (said := board.latest(one)) else "" for one in products},
         "address": {one: [feedback_line(said) for said in to_address(board, one)] for one in products},
     }  # fmt: skip
 
@@ -87,7 +93,8 @@ def for_review(board: Board, who: str, room: int, products: Sequence[str]) -> di
 
 
 def for_inspect(board: Board, who: str, room: int, products: Sequence[str]) -> dict[str, Any]:
-    return {"new": cards(board, products, room * 3 // 4)}
+    counts = {one: len(found.done) for one in products if (found := board.product(one))}
+    return {"new": cards(board, products, room * 3 // 4), "items": counts}
 
 
 def for_present(board: Board, who: str, room: int) -> dict[str, Any]:

@@ -1,157 +1,274 @@
-"""The course of a round: its steps and their conditions, what its end records, answers taken in (SPEC 4.1)."""
+"""The rounds of a mission: who is asked when, answers applied in a fixed order, and when it ends (SPEC 4)."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from looper.loops.cabal.acceptance import open_feedback, open_importance
-from looper.loops.cabal.answers import Alternatives, Charter, Drafts, Inspected, Planned, Reflected, Reviewed, Told
-from looper.loops.cabal.board import Board, put
-from looper.loops.cabal.entities import Kind, Step
-from looper.loops.cabal.feedback import collaborate, inspect, remark, remarks_for, resolve
-from looper.loops.cabal.mission import (
-    apply_overrides,
-    became,
-    charter,
-    finish,
-    halt,
-    override,
-    present,
-    reflect,
-    request,
-)
-from looper.loops.cabal.records import Entry, Tally
-from looper.loops.cabal.rights import STEPS
-from looper.loops.cabal.tree import create, mark, reparent, update
-from looper.loops.cabal.writing import assign, lapse, write
+from pydantic import BaseModel
 
-Op = TypeVar("Op")
-ENTRY: dict[Kind, str] = {
-    "created": "Created", "changed": "Changed", "moved": "Moved", "marked": "Marked by the chair",
-    "assigned": "Assigned", "written": "Written", "reviewed": "Reviewed", "accepted": "Accepted",
-    "blocked": "Blocked", "reopened": "Opened again",
+from looper.criteria import Evaluation
+from looper.errors import Paused
+from looper.loops.cabal import briefing
+from looper.loops.cabal.board.acceptance import accept, all_accepted, deliverables, stagnant
+from looper.loops.cabal.board.answers import ANSWERS, Alternatives, Drafts, Written
+from looper.loops.cabal.board.entities import Step
+from looper.loops.cabal.board.mission import answer_halt, requests_left
+from looper.loops.cabal.board.relevance import to_review
+from looper.loops.cabal.board.rights import ACTORS
+from looper.loops.cabal.board.rounds import begin_round, close_round, enter, new_work, reflecting, take, writing
+from looper.loops.cabal.board.table import Board, open_board, reject
+from looper.loops.cabal.party import Party
+from looper.loops.cabal.truth import Truth
+from looper.run import Run
+from looper.tasks.contracts import Written as WrittenTask
+from looper.tasks.environment import Task
+from looper.types import Outcome
+
+if TYPE_CHECKING:
+    from looper.loops.cabal import Cabal
+
+STEP_NAMES: dict[Step, str] = {
+    "bootstrap": "bootstrap", "reflect": "reflect", "plan": "assign", "write": "compose", "review": "peer_review",
+    "inspect": "inspect", "present": "present",
 }  # fmt: skip
+"""What each step of a round is called where steps of all designs are named: in prices, prompts and journals."""
+Context = Callable[[str], dict[str, Any]]
 
 
-def begin_round(board: Board) -> Board:
-    """The next round at its first step: overrides take effect, assignments without a version lapse."""
-    board = lapse(apply_overrides(board))
-    return board.model_copy(update={"round": board.round + 1, "step": "reflect", "keys": {}})
+class Answered(BaseModel, extra="forbid"):
+    """The user's answer to a halt."""
+
+    text: str
 
 
-def enter(board: Board, step: Step) -> Board:
-    """The board at another step of its round. Raises ValueError for a step that the round does not have."""
-    if (step == "bootstrap") != (board.round == 0) and step != "present":
-        raise ValueError(f"round {board.round} has no step {step}")
-    if STEPS.index(step) < STEPS.index(board.step):
-        raise ValueError(f"{step} does not come after {board.step}")
-    return board.model_copy(update={"step": step, "keys": {}})
+class Mission:
+    """One run: the board, and the truth that the task knows about what is on it."""
+
+    def __init__(self, design: "Cabal", task: Task, run: Run):
+        self.design, self.task, self.run = design, task, run
+        self.board = open_board(design.max_operatives)
+        self.truth = Truth(task, design.artifact)
+        self.party = None if isinstance(task, WrittenTask) else Party(task, design.changes)
+        self.verdict: Evaluation | None = None
+        self.failures: list[str] = []
+        """Rules that what is accepted does not meet, for the chair."""
+
+    def go(self) -> Outcome:
+        self.chaired(self.run, "bootstrap")
+        if not self.board.operatives():
+            return self.end("failed", "phase_error", "the chair named no operative that could be seated.")
+        self.told()
+        for _number in range(self.design.max_rounds):
+            if stop := self.round(self.run.scope("iteration")):
+                return self.end("completed" if stop == "all_accepted" else "stopped", stop)
+        return self.end("stopped", "round_limit")
+
+    def round(self, turn: Run) -> str | None:
+        """One round; why the mission ends after it, or None."""
+        self.board = begin_round(self.board)
+        self.reflect(turn)
+        self.chaired(turn, "plan")
+        self.compose(turn)
+        if new_work(self.board):
+            self.review(turn)
+            self.inspect(turn)
+        self.judge(turn)
+        self.enter("present")
+        self.apply("envoy", self.asked(turn, self.board, "envoy", "present", self.briefed(briefing.for_present)))
+        self.board = close_round(self.board)
+        self.advance(turn)
+        return self.over()
+
+    # The steps
+
+    def reflect(self, turn: Run) -> None:
+        """Operatives with something to reflect on, side by side."""
+        self.enter("reflect")
+        self.side_by_side(turn, "reflect", reflecting(self.board), self.briefed(briefing.for_reflect))
+
+    def chaired(self, turn: Run, step: Step) -> None:
+        """Bootstrap or Plan & Assign; halted it waits for the user, and then the same step runs again (SPEC 4.7)."""
+        self.enter(step)
+        for number in range(self.design.max_halts + 1):
+            more = self.briefed(briefing.for_assign)("chair") if step == "plan" else {}
+            more |= {
+                "failures": self.failures, "seats": self.design.max_operatives, "last_call": number == self.design.max_halts,
+                "parts": self.design.operatives if self.party else 1,
+            }  # fmt: skip
+            answers = self.asked(turn, self.board, "chair", step, lambda _who, more=more: more)
+            self.apply("chair", answers)
+            waits = self.board.halts and not self.board.halts[-1].answer
+            if not waits:
+                return
+            self.halted(turn, last=number == self.design.max_halts)
+
+    def halted(self, turn: Run, last: bool) -> None:
+        """The user's answer goes on the board; a question too many is answered by the rule."""
+        question = self.board.halts[-1]
+        if last:
+            rule = f"No more questions in this step, {self.design.max_halts} were asked; go on without an answer."
+            self.board = answer_halt(reject(self.board, "chair", "halt", rule), "(not asked: too many questions)")
+            return
+        self.told()
+        try:
+            word = turn.ask("user", Answered, step="halt", question=question.question, round=question.round)
+        except Paused as end:
+            if end.reason == "questions":
+                end.reason = "halt"
+            raise
+        self.board = answer_halt(self.board, word.text)
+
+    def compose(self, turn: Run) -> None:
+        """Assigned operatives write, side by side; only if there are assignments."""
+        work = writing(self.board)
+        if not work:
+            return
+        self.enter("write")
+        if self.party:
+            self.search(turn, self.party, work)
+        else:
+            self.side_by_side(turn, "write", list(work), self.about(briefing.for_compose, work))
+
+    def search(self, turn: Run, party: Party, work: Mapping[str, Sequence[str]]) -> None:
+        """Each operative works on its parts, side by side; where it stands is a version like any other."""
+        board = self.board
+        found = turn.each(list(work), lambda run, who: [party.work(run, board, who, one) for one in work[who]])
+        for who in work:
+            self.apply(who, [Written(final_output=Drafts(versions=found[who]))])
+
+    def review(self, turn: Run) -> None:
+        """Operatives review new work of others, at most so many products each (SPEC 4.6)."""
+        self.enter("review")
+        seen = {one.id: to_review(self.board, one.id, self.design.reviewed) for one in self.board.operatives()}
+        seen = {who: products for who, products in seen.items() if products}
+        self.side_by_side(turn, "review", list(seen), self.about(briefing.for_review, seen))
+
+    def inspect(self, turn: Run) -> None:
+        """The watchdog on new work, then acceptance by code in the same round (SPEC 4.4)."""
+        self.enter("inspect")
+        fresh = new_work(self.board)
+        about = self.about(briefing.for_inspect, {"watchdog": fresh})
+        evidence = {"verdicts": self.evidence(turn, fresh)}
+        answers = self.asked(turn, self.board, "watchdog", "inspect", lambda who: {**about(who), **evidence})
+        self.apply("watchdog", answers)
+        self.board = accept(self.board)
+
+    def evidence(self, turn: Run, fresh: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """What code can tell the watchdog of each new product: the task's checks on it, or on the whole draft."""
+        if self.party:
+            found = self.party.verdicts()
+            return {one: told_of(found[one], found[one].failed) for one in fresh if one in found}
+        draft = self.truth.of_draft(turn, self.board)
+        return dict.fromkeys(fresh, told_of(draft.verdict, draft.failures)) if draft else {}
+
+    def judge(self, turn: Run) -> None:
+        """The task's own gate on what is accepted so far, run by code."""
+        if self.party:
+            return self.judge_parts(self.party)
+        found = self.truth.of_accepted(turn, self.board)
+        if found is not None:
+            self.verdict, self.failures = found.verdict, found.failures
+            self.run.consider(found.artifact, found.verdict)
+        return None
+
+    def judge_parts(self, party: Party) -> None:
+        """The best of all parts is what would be handed over."""
+        for place in party.places.values():
+            if place.verdict:
+                self.run.consider(self.task.render(place.state), place.verdict)
+                if place.verdict.better_than(self.verdict):
+                    self.verdict, self.failures = place.verdict, list(place.verdict.failed)
+
+    # Asking
+
+    def side_by_side(self, turn: Run, step: Step, members: Sequence[str], context: Context) -> None:
+        """All answers are given on the same board, and applied in the order of the team."""
+        board = self.board
+        found = turn.each(list(members), lambda run, who: self.asked(run, board, who, step, context))
+        for who in members:
+            self.apply(who, found[who])
+
+    def asked(self, turn: Run, board: Board, who: str, step: Step, context: Context) -> list[Alternatives]:
+        """The answers of one member in one step: requests for context, and the last one, which is final (SPEC 4.2)."""
+        answers: list[Alternatives] = []
+        while True:
+            known = {**briefing.common(board, who, self.design.prompt_characters), **context(who)}
+            answer: Any = turn.ask(
+                ACTORS[step], ANSWERS[step], step=STEP_NAMES[step], **{**turn.brief, **known}
+            )  # fmt: skip
+            answers.append(answer)
+            if not getattr(answer, "request_context", None):
+                return answers
+            exhausted = not requests_left(board, who)
+            board = take(board, who, answer)
+            if exhausted:
+                return answers
+
+    def apply(self, who: str, answers: Sequence[Alternatives]) -> None:
+        for answer in answers:
+            self.board = take(self.board, who, answer)
+
+    def enter(self, step: Step) -> None:
+        self.board = enter(self.board, step)
+        self.run.phase(STEP_NAMES[step])
+
+    def briefed(self, what: Callable[[Board, str, int], dict[str, Any]]) -> Context:
+        board = self.board
+        return lambda who: what(board, who, self.design.prompt_characters)
+
+    def about(
+        self, what: Callable[[Board, str, int, Sequence[str]], dict[str, Any]], products: Mapping[str, Sequence[str]]
+    ) -> Context:
+        board = self.board
+        return lambda who: what(board, who, self.design.prompt_characters, products[who])
+
+    # Ends
+
+    def over(self) -> str | None:
+        """Why the mission is over after this round (SPEC 4.8); completed needs the task's own gate too (SPEC 0.2)."""
+        met = self.verdict is None or self.verdict.passed
+        if all_accepted(self.board) and met:
+            return "all_accepted"
+        if stagnant(self.board, self.design.stagnant):
+            return "stagnation"
+        return None
+
+    def advance(self, turn: Run) -> None:
+        """The round as histories and people read it, and the board as it stands."""
+        states = [one.status for one in deliverables(self.board)]
+        session = self.board.sessions[-1] if self.board.sessions else None
+        entry = {
+            "step": self.board.round, "score": self.verdict.score if self.verdict else None,
+            "accepted": states.count("accepted"), "deliverables": len(states),
+            "open_importance": self.board.tallies[-1].open_importance, "flags": self.open_flags(),
+            "result": f"{states.count('accepted')} of {len(states)} deliverables accepted",
+            "presentation": session.model_dump() if session and session.round == self.board.round else None,
+        }  # fmt: skip
+        turn.note("iteration_advanced", **entry)
+        self.told()
+
+    def open_flags(self) -> int:
+        return sum(one.blocking and one.stands for one in self.board.collabs)
+
+    def told(self) -> None:
+        self.run.note("board_updated", board=self.board.model_dump(mode="json"))
+
+    def end(self, status: str, reason: str, detail: str = "") -> Outcome:
+        more = {"detail": detail} if detail else {}
+        return self.run.outcome(status, reason, **more, **self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """What a comparison needs, however the run ends."""
+        found = deliverables(self.board)
+        return {
+            "rounds": self.board.round, "deliverables": len(found),
+            "accepted": sum(one.status == "accepted" for one in found), "versions": len(self.board.versions),
+            "collabs": len(self.board.collabs), "flags": self.open_flags(), "rejections": len(self.board.rejections),
+            "halts": len(self.board.halts),
+        }  # fmt: skip
 
 
-def close_round(board: Board) -> Board:
-    """The end of a round: its entry in the Change Log, and its figures for the test of stagnation. Once per round."""
-    if board.tallies and board.tallies[-1].round == board.round:
-        raise ValueError(f"round {board.round} is closed")
-    board = put(board, "entries", Entry(round=board.round, lines=_lines(board)))
-    tally = Tally(round=board.round, accepted=len(became(board, "accepted")), open_importance=open_importance(board))
-    return put(board, "tallies", tally)
-
-
-def _lines(board: Board) -> tuple[str, ...]:
-    """What became of the products in this round, a line per kind."""
-    titles = {one.id: one.title for one in board.products}
-    here = [one for one in board.happenings if one.round == board.round]
-    lines: list[str] = []
-    for kind, word in ENTRY.items():
-        parts = [f"{titles[one.product]} ({one.product})" + (f", {one.text}" if one.text else "")
-                 for one in here if one.kind == kind]  # fmt: skip
-        if parts:
-            lines.append(f"{word}: {'; '.join(dict.fromkeys(parts))}")
-    return tuple(lines) or ("Nothing changed.",)
-
-
-# Conditions of the steps
-
-
-def reflecting(board: Board) -> list[str]:
-    """Operatives with something to reflect on: own work, feedback left on own products, a remark to read."""
-    return [one.id for one in board.operatives() if _concerned(board, one.id)]
-
-
-def _concerned(board: Board, member: str) -> bool:
-    owned = [one.id for one in board.products if one.owner == member and one.status != "rejected"]
-    has = any(board.number(one) or open_feedback(board, one) for one in owned)
-    return has or bool(remarks_for(board, member))
-
-
-def writing(board: Board) -> dict[str, list[str]]:
-    """Products to write in this round, by assignee in the order of the team; empty: no Write."""
-    here = [one for one in board.assignments if one.round == board.round]
-    left = {one.id for one in board.products if one.status == "assigned"}
-    by = {who.id: [a.product for a in here if a.assignee == who.id and a.product in left] for who in board.operatives()}
-    return {who: products for who, products in by.items() if products}
-
-
-def new_work(board: Board) -> list[str]:
-    """Products with a version of this round, in tree order; empty: neither Peer Review nor Inspect."""
-    fresh = {one.product for one in board.versions if one.round == board.round}
-    meta = {one.id for one in board.products if one.type == "orchestration" or one.status == "rejected"}
-    return [one.id for _, one in board.walk() if one.id in fresh - meta]
-
-
-# Whole answers
-
-
-def take(board: Board, author: str, answer: Alternatives) -> Board:
-    """All that an answer asks for, in a fixed order. Never raises for what a role said."""
-    board = board.model_copy(update={"keys": {}})
-    said: Any = answer
-    if getattr(said, "halt", ""):
-        return halt(board, author, said.halt)
-    if getattr(said, "request_context", None):
-        return request(board, author, said.request_context)
-    return _TAKEN[type(said.final_output)](board, author, said.final_output)
-
-
-def _each(board: Board, author: str, items: Iterable[Op], operation: Callable[[Board, str, Op], Board]) -> Board:
-    for one in items:
-        board = operation(board, author, one)
-    return board
-
-
-def _reflected(board: Board, author: str, op: Reflected) -> Board:
-    board = reflect(board, author, op.assessment)
-    board = _each(board, author, op.resolutions, resolve)
-    return _spoken(board, author, op)
-
-
-def _planned(board: Board, author: str, op: Planned) -> Board:
-    if op.create:
-        board = create(board, author, op.create)
-    board = _each(board, author, op.update, update)
-    board = _each(board, author, op.reparent, reparent)
-    board = _each(board, author, op.mark, mark)
-    board = _each(board, author, op.resolutions, resolve)
-    board = _each(board, author, op.versions, write)
-    board = _each(board, author, op.assignments, assign)
-    board = _each(board, author, op.remarks, remark)
-    if op.overrides is not None:
-        board = override(board, author, op.overrides)
-    return finish(board, author) if op.done else board
-
-
-def _drafts(board: Board, author: str, op: Drafts) -> Board:
-    return _spoken(_each(board, author, op.versions, write), author, op)
-
-
-def _inspected(board: Board, author: str, op: Inspected) -> Board:
-    return _each(_each(board, author, op.inspections, inspect), author, op.remarks, remark)
-
-
-def _spoken(board: Board, author: str, op: Reflected | Drafts | Reviewed) -> Board:
-    return _each(_each(board, author, op.collabs, collaborate), author, op.remarks, remark)
-
-
-_TAKEN: dict[type, Any] = {
-    Charter: charter, Reflected: _reflected, Planned: _planned, Drafts: _drafts, Reviewed: _spoken,
-    Inspected: _inspected, Told: present,
-}  # fmt: skip
+def told_of(verdict: Evaluation, failures: Sequence[str]) -> dict[str, Any]:
+    """A verdict as a role reads it."""
+    return {
+        "passed": verdict.passed, "score": verdict.score, "failures": list(failures), "blockers": verdict.blockers,
+    }  # fmt: skip

@@ -1,119 +1,212 @@
 """Traces in code of getting at what runs the tests, found in the syntax tree.
 
-What is hidden from a reader of the code (names put together at run time, `exec`) is not found here: the suite runs in a
-sandbox and its results are read from a report, which is the defence against that.
+What is hidden from a reader of the code (names computed at run time) is not found here: the suite runs in a sandbox and
+its results are read from a report, which is the defence against that. Text that is put together from constants is read.
 """
 
 import ast
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
-Kind = Literal["import", "modules", "exit", "skip"]
-RUNNERS = frozenset({"pytest", "_pytest", "pluggy"})
-EXITS = frozenset({"_exit", "abort"})
-SYSTEM = frozenset({"os", "posix"})
+from looper.tasks.project.constants import text_of
+from looper.tasks.project.suspects import (
+    INSIDE_ENDS,
+    PATCHED,
+    RUNNERS,
+    Trace,
+    always_true,
+    defined,
+    imported,
+    named,
+    opened,
+    replaced,
+    worded,
+)  # fmt: skip
+
 IMPORTERS = frozenset({"__import__", "import_module"})
+REACHING = frozenset({"getattr", "setattr", "delattr"})
+RUNNING = frozenset({"exec", "eval", "compile"})
+GATHERING = frozenset({"list", "tuple", "set", "dict", "sorted", "iter", "vars"})
+DEEPEST = 3
+"""Programs within texts within programs."""
 
 
-@dataclass(frozen=True)
-class Trace:
-    """One place in a file."""
-
-    kind: Kind
-    what: str
-    """The same for the same thing anywhere, such as `import pytest` or `os._exit`."""
-    line: int
-
-
-def traces(text: str) -> list[Trace]:
+def traces(text: str, depth: int = 0) -> list[Trace]:
     """Places in Python code, in the order of lines; none in a text that cannot be parsed, since it cannot run."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
+        found = set(_Reader(tree, depth).read())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    names = _names(tree)
-    found = {trace for node in ast.walk(tree) for trace in _of(node, names)}
     return sorted(found, key=lambda trace: (trace.line, trace.what))
 
 
-def _names(tree: ast.AST) -> dict[str, str]:
-    """What names of the file stand for: dotted origin by local name, for imports."""
-    names: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.asname or alias.name.split(".")[0]: _origin(alias) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+@dataclass
+class _Reader:
+    """A module, and what its names stand for: dotted origin by local name."""
+
+    tree: ast.Module
+    depth: int
+    names: dict[str, str] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    """Modules whose names are all imported."""
+
+    def __post_init__(self) -> None:
+        nodes = list(ast.walk(self.tree))
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                self.names |= {alias.asname or alias.name.split(".")[0]: _origin(alias) for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                self.names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+                self.stars += [f"{node.module}" for alias in node.names if alias.name == "*"]
+        for node in nodes:  # `m = os` is another name of the same module
+            if isinstance(node, ast.Assign | ast.NamedExpr):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                origin = self.dotted(node.value)
+                known = origin.split(".")[0] in {name.split(".")[0] for name in self.names.values()} | PATCHED | {"os"}
+                self.names |= {t.id: origin for t in targets if isinstance(t, ast.Name) and origin and known}
+
+    def read(self) -> Iterator[Trace]:
+        for node in ast.walk(self.tree):
+            yield from self.of(node)
+        for statement in self.tree.body:
+            yield from self.assigned(statement)
+
+    def of(self, node: ast.AST) -> Iterator[Trace]:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from _import(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from defined(node)
+        elif isinstance(node, ast.Assign):
+            yield from always_true(node)
+        elif isinstance(node, ast.For | ast.comprehension):
+            yield from self.through(node.iter)
+        elif isinstance(node, ast.expr):
+            yield from self.expression(node)
+
+    def expression(self, node: ast.expr) -> Iterator[Trace]:
+        if isinstance(node, ast.Attribute):
+            yield from self.attribute(node)
+        elif isinstance(node, ast.Name):
+            yield from self.name(node)
+        elif isinstance(node, ast.Call):
+            yield from self.called(node)
+        elif isinstance(node, ast.Subscript):
+            yield from self.modules(node.value, [node.slice], node.lineno)
+        elif isinstance(node, ast.Compare):
+            yield from self.compared(node)
+        yield from worded(text_of(node), node.lineno)
+
+    def attribute(self, node: ast.Attribute) -> Iterator[Trace]:
+        dotted = self.dotted(node)
+        yield from named(dotted, node.lineno)
+        if node.attr in INSIDE_ENDS:
+            yield Trace("inside", node.attr, node.lineno)
+        if node.attr == "pluginmanager":
+            yield Trace("hook", node.attr, node.lineno)
+        if not isinstance(node.ctx, ast.Load):
+            yield from replaced(dotted, node.lineno)
+        elif node.attr in ("values", "items", "copy"):
+            yield from self.through(node.value)
+
+    def name(self, node: ast.Name) -> Iterator[Trace]:
+        if node.id == "__builtins__":
+            yield Trace("patch", node.id, node.lineno)
+        if node.id == "pytest_plugins":
+            yield Trace("hook", node.id, node.lineno)
+        if isinstance(node.ctx, ast.Load):
+            for origin in [self.names[node.id]] if node.id in self.names else [f"{m}.{node.id}" for m in self.stars]:
+                yield from named(origin, node.lineno)
+
+    def called(self, node: ast.Call) -> Iterator[Trace]:
+        called, line = self.dotted(node.func), node.lineno
+        last = called.rsplit(".", 1)[-1]
+        first, second = ([text_of(argument) for argument in node.args] + ["", ""])[:2]
+        if last in IMPORTERS:
+            yield from imported([first] if first else [], line)
+        elif last in REACHING and second:
+            dotted = f"{self.dotted(node.args[0])}.{second}"
+            yield from (named if last == "getattr" else replaced)(dotted, line)
+        elif last in RUNNING and first and self.depth < DEEPEST:
+            yield from (Trace(trace.kind, trace.what, line) for trace in traces(first, self.depth + 1))
+        elif last in GATHERING and node.args:
+            yield from self.through(node.args[0])
+        elif opened(called, node):
+            yield Trace("inside", called, line)
+        if isinstance(node.func, ast.Attribute):
+            yield from self.modules(node.func.value, node.args, line)
+
+    def modules(self, holder: ast.expr, keys: list[ast.expr], line: int) -> Iterator[Trace]:
+        """`sys.modules[...]` and its methods, with the name of a runner."""
+        if self.dotted(holder) != "sys.modules":
+            return
+        for key in map(text_of, keys):
+            if key.split(".")[0] in RUNNERS:
+                yield Trace("modules", f"sys.modules[{key.split('.')[0]!r}]", line)
+
+    def through(self, node: ast.expr) -> Iterator[Trace]:
+        """Going through all modules finds the runner without its name."""
+        if self.dotted(node) == "sys.modules":
+            yield Trace("modules", "all of sys.modules", node.lineno)
+
+    def compared(self, node: ast.Compare) -> Iterator[Trace]:
+        """`"pytest" in sys.modules`: whether the code is tested is not its business."""
+        if any(self.dotted(one) == "sys.modules" for one in node.comparators) and text_of(node.left) in RUNNERS:
+            yield Trace("aware", f"{text_of(node.left)!r} in sys.modules", node.lineno)
+
+    def assigned(self, node: ast.stmt) -> Iterator[Trace]:
+        """Where a module is loaded, something imported gets a function of this file in place of its own."""
+        own = {one.name for one in self.tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+        for target, value in _given(node):
+            made = isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in own)
+            if made and (root := _root(target)) in self.names:
+                yield Trace("swap", f"{self.names[root]} is changed", node.lineno)
+
+    def dotted(self, node: ast.expr) -> str:
+        """`a.b.c` with imported names resolved; empty parts for what is no name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Name):
+            first = self.names.get(node.id, node.id)
+        elif isinstance(node, ast.Call) and node.args and _last(node.func) in IMPORTERS:
+            first = text_of(node.args[0])
+        else:
+            first = ""
+        return ".".join([first, *reversed(parts)])
 
 
 def _origin(alias: ast.alias) -> str:
     return alias.name if alias.asname else alias.name.split(".")[0]
 
 
-def _of(node: ast.AST, names: dict[str, str]) -> Iterator[Trace]:
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _import(node: ast.Import | ast.ImportFrom) -> Iterator[Trace]:
     if isinstance(node, ast.Import):
-        yield from _imported([alias.name for alias in node.names], node.lineno)
-    elif isinstance(node, ast.ImportFrom) and not node.level:
-        yield from _imported([node.module or ""], node.lineno)
+        yield from imported([alias.name for alias in node.names], node.lineno)
+    elif not node.level:
+        yield from imported([node.module or ""], node.lineno)
         for alias in node.names:
-            yield from _named(f"{node.module}.{alias.name}", node.lineno)
-    elif isinstance(node, ast.Call):
-        yield from _called(node, names)
-    elif isinstance(node, ast.Subscript):
-        yield from _modules(node.value, [node.slice], node.lineno, names)
-    elif isinstance(node, ast.Attribute):
-        yield from _named(_dotted(node, names), node.lineno)
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield from _named(names.get(node.id, ""), node.lineno)
+            yield from named(f"{node.module}.{alias.name}", node.lineno)
 
 
-def _imported(modules: list[str], line: int) -> Iterator[Trace]:
-    for top in (module.split(".")[0] for module in modules):
-        if top in RUNNERS:
-            yield Trace("import", f"import {top}", line)
+def _given(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is given a value by a statement, and the value: attributes alone."""
+    if isinstance(node, ast.Assign):
+        yield from ((target, node.value) for target in node.targets if isinstance(target, ast.Attribute))
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _last(node.value.func) == "setattr":
+        if len(node.value.args) == 3:
+            yield node.value.args[0], node.value.args[2]
 
 
-def _called(node: ast.Call, names: dict[str, str]) -> Iterator[Trace]:
-    called = _dotted(node.func, names)
-    last = called.rsplit(".", 1)[-1]
-    if last in IMPORTERS:
-        yield from _imported([text for text in map(_text, node.args[:1]) if text], node.lineno)
-    elif last == "getattr" and len(node.args) > 1:
-        yield from _named(f"{_dotted(node.args[0], names)}.{_text(node.args[1])}", node.lineno)
-    elif isinstance(node.func, ast.Attribute):
-        yield from _modules(node.func.value, node.args, node.lineno, names)
-
-
-def _modules(holder: ast.expr, keys: list[ast.expr], line: int, names: dict[str, str]) -> Iterator[Trace]:
-    """`sys.modules[...]` and its methods, with the name of a runner."""
-    if _dotted(holder, names) != "sys.modules":
-        return
-    for key in map(_text, keys):
-        if key.split(".")[0] in RUNNERS:
-            yield Trace("modules", f"sys.modules[{key.split('.')[0]!r}]", line)
-
-
-def _named(dotted: str, line: int) -> list[Trace]:
-    first, _, last = dotted.rpartition(".")
-    if first in SYSTEM and last in EXITS:
-        return [Trace("exit", f"os.{last}", line)]
-    return [Trace("skip", "unittest.SkipTest", line)] if last == "SkipTest" and first.startswith("unittest") else []
-
-
-def _dotted(node: ast.expr, names: dict[str, str]) -> str:
-    """`a.b.c` with imported names resolved; empty parts for what is no name."""
-    parts: list[str] = []
+def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
         node = node.value
-    first = names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
-    return ".".join([first, *reversed(parts)])
-
-
-def _text(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return node.id if isinstance(node, ast.Name) else ""

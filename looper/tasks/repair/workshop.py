@@ -24,6 +24,12 @@ class Workshop:
             found.setdefault(failure.error, []).append(failure.id)
         return [{"name": ", ".join(tests[:3]), "checks": tests, "note": error} for error, tests in found.items()]
 
+    def part(self, state: Program, number: int, parts: int) -> Program:
+        """One of so many parts of the search: every so-manieth suspicious line, the most suspicious ones spread."""
+        lines = sorted((line for line, blame in state.suspicion.items() if blame), key=lambda at: -state.suspicion[at])
+        own = lines[number::parts]
+        return state.model_copy(update={"plan": state.plan.model_copy(update={"lines": own})}) if own else state
+
     def back(self, start: Program, state: Program) -> Program:
         """The program as it was; what was tried on it is not tried again."""
         kept = ("frontier", "plausible", "cursors", "explored", "since", "suspicion")

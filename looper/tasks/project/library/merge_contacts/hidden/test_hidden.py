@@ -1,6 +1,7 @@
 """Merging at its limits. Holds whatever the office decided about contradictions."""
 
 import json
+import tomllib
 from datetime import date
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def numbers(contacts):
 
 
 def test_the_office_has_decided():
-    assert 'conflict = "' in SETTINGS.read_text(encoding="utf-8")
+    assert tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["merge"]["conflict"] in CHOICES
     settings.load(SETTINGS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from looper.loops.cabal.entities import (
+from looper.loops.cabal.board.entities import (
     Assignment,
     Collab,
     Entity,
@@ -23,8 +23,18 @@ from looper.loops.cabal.entities import (
     Step,
     Version,
 )
-from looper.loops.cabal.records import Entry, Halt, Happening, Overrides, Rejection, Request, Session, Tally, Thought
-from looper.loops.cabal.rights import Mechanism, refusal
+from looper.loops.cabal.board.records import (
+    Entry,
+    Halt,
+    Happening,
+    Overrides,
+    Rejection,
+    Request,
+    Session,
+    Tally,
+    Thought,
+)
+from looper.loops.cabal.board.rights import Mechanism, refusal
 
 TRANSITIONS: dict[Status, tuple[Status, ...]] = {
     "pending": ("assigned", "written", "blocked", "rejected"),

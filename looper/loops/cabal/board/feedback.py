@@ -1,9 +1,9 @@
 """What members say of products and to one another: collabs and their resolution, remarks, inspections (SPEC 4.2)."""
 
-from looper.loops.cabal.acceptance import release, reopen, verdict_of
-from looper.loops.cabal.board import Board, forbidden, move, put, reject, swap, told, unknown
-from looper.loops.cabal.entities import FLAG, Check, Collab, Inspection, Product, Remark
-from looper.loops.cabal.operations import Finding, NewCollab, NewInspection, NewRemark, Resolution
+from looper.loops.cabal.board.acceptance import release, reopen, verdict_of
+from looper.loops.cabal.board.entities import FLAG, Check, Collab, Inspection, Product, Remark
+from looper.loops.cabal.board.operations import Finding, NewCollab, NewInspection, NewRemark, Resolution
+from looper.loops.cabal.board.table import Board, forbidden, move, put, reject, swap, told, unknown
 
 GENERAL = ("accuracy", "consistency", "integration")
 """Criteria of the watchdog beside the checklist (document 002, Inspect: accuracy and consistency, integration)."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from looper.loops.cabal.acceptance import reopen, resting
-from looper.loops.cabal.board import Board, forbidden, move, put, reject, swap, told, unknown
-from looper.loops.cabal.citations import unresolved
-from looper.loops.cabal.entities import Answer, Assignment, Collab, Product, Version
-from looper.loops.cabal.operations import NewAssignment, NewVersion
+from looper.loops.cabal.board.acceptance import reopen, resting
+from looper.loops.cabal.board.citations import unresolved
+from looper.loops.cabal.board.entities import Answer, Assignment, Collab, Product, Version
+from looper.loops.cabal.board.operations import NewAssignment, NewVersion
+from looper.loops.cabal.board.table import Board, forbidden, move, put, reject, swap, told, unknown
 
 MOST_ATTACHED = 3
 """Products that an assignee is shown at most (SPEC 4.2)."""

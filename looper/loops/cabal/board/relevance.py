@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from looper.loops.cabal.board import Board
-from looper.loops.cabal.citations import cites
-from looper.loops.cabal.entities import Member, Product
-from looper.loops.cabal.rounds import new_work
+from looper.loops.cabal.board.citations import cites
+from looper.loops.cabal.board.entities import Member, Product
+from looper.loops.cabal.board.rounds import new_work
+from looper.loops.cabal.board.table import Board
 
 MOST_REVIEWED = 5
 """Products per reviewer (SPEC 4.6)."""

@@ -6,7 +6,7 @@ Every step has one kind of actor, so a step's rights and its actor say all: the 
 
 from typing import Literal
 
-from looper.loops.cabal.entities import Role, Step
+from looper.loops.cabal.board.entities import Role, Step
 
 Mechanism = Literal[
     "charter", "create", "tree", "version", "collab", "resolve", "remark", "assignment", "flag", "inspection",

@@ -1,6 +1,6 @@
 """What the board keeps of the course of a mission: questions, session log, what happened and what was refused."""
 
-from looper.loops.cabal.entities import Entity, Kind, Step
+from looper.loops.cabal.board.entities import Entity, Kind, Step
 
 
 class Halt(Entity):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from looper.loops.cabal.acceptance import flags, open_feedback, shortfalls
-from looper.loops.cabal.board import Board
-from looper.loops.cabal.entities import Collab, Member, Product
+from looper.loops.cabal.board.acceptance import flags, open_feedback, shortfalls
+from looper.loops.cabal.board.entities import Collab, Member, Product
+from looper.loops.cabal.board.table import Board
 
 LIMIT = 8_000
 """Characters of an overview: 40 products and 12 operatives fit into a prompt beside the work itself."""

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
-from looper.loops.cabal.board import Board
-from looper.loops.cabal.citations import Citation, replaced
-from looper.loops.cabal.entities import Product
+from looper.loops.cabal.board.citations import Citation, replaced
+from looper.loops.cabal.board.entities import Product
+from looper.loops.cabal.board.table import Board
 
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=[ \t]|$)")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")

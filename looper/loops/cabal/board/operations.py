@@ -7,7 +7,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from looper.loops.cabal.entities import CollabKind, Outcome, ProductType, RemarkKind, Resolved, Status, Target, Verdict
+from looper.loops.cabal.board.entities import (
+    CollabKind,
+    Outcome,
+    ProductType,
+    RemarkKind,
+    Resolved,
+    Status,
+    Target,
+    Verdict,
+)
 
 
 def _single(text: str) -> str:

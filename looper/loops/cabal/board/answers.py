@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from looper.loops.cabal.operations import (
+from looper.loops.cabal.board.operations import (
     Line,
     Mark,
     NewAssignment,

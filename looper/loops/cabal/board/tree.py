@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from looper.loops.cabal.acceptance import reopen
-from looper.loops.cabal.board import Board, forbidden, move, put, reject, swap, told, unknown
-from looper.loops.cabal.entities import Member, Product
-from looper.loops.cabal.operations import Mark, NewProduct, Reparent, UpdateProduct
-from looper.loops.cabal.rights import Mechanism
+from looper.loops.cabal.board.acceptance import reopen
+from looper.loops.cabal.board.entities import Member, Product
+from looper.loops.cabal.board.operations import Mark, NewProduct, Reparent, UpdateProduct
+from looper.loops.cabal.board.rights import Mechanism
+from looper.loops.cabal.board.table import Board, forbidden, move, put, reject, swap, told, unknown
 
 MARKS = ("pending", "blocked", "rejected")
 """What the chair can set; the other statuses follow from what is done."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from looper.loops.cabal.acceptance import all_accepted, deliverables
-from looper.loops.cabal.answers import Charter, Told
-from looper.loops.cabal.board import Board, forbidden, put, reject, unknown
-from looper.loops.cabal.entities import Member
-from looper.loops.cabal.operations import ChangeMember, NewMember, Override
-from looper.loops.cabal.records import Halt, MemberChange, Message, Overrides, Request, Session, Thought
-from looper.loops.cabal.tree import create, start_log
+from looper.loops.cabal.board.acceptance import all_accepted, deliverables
+from looper.loops.cabal.board.answers import Charter, Told
+from looper.loops.cabal.board.entities import Member
+from looper.loops.cabal.board.operations import ChangeMember, NewMember, Override
+from looper.loops.cabal.board.records import Halt, MemberChange, Message, Overrides, Request, Session, Thought
+from looper.loops.cabal.board.table import Board, forbidden, put, reject, unknown
+from looper.loops.cabal.board.tree import create, start_log
 
 MOST_PRODUCTS, MOST_REQUESTS = 5, 3
 """Products of a context request, and requests of a member in a step (document 002, Context Request Loop)."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from itertools import pairwise
 
-from looper.loops.cabal.board import Board, move, told
-from looper.loops.cabal.citations import superseded
-from looper.loops.cabal.entities import FLAG, Collab, Inspection, Product, Status, Verdict
+from looper.loops.cabal.board.citations import superseded
+from looper.loops.cabal.board.entities import FLAG, Collab, Inspection, Product, Status, Verdict
+from looper.loops.cabal.board.table import Board, move, told
 
 REVISE = 5
 """Importance of a finding from which a version needs a revision (SPEC 4.3)."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from looper.loops.cabal.board import Board
+from looper.loops.cabal.board.table import Board
 
 _PARTS = re.compile(
     r"(?P<fence>^ {0,3}(?P<mark>`{3,}|~{3,})[^\n]*(?:\n(?! {0,3}(?P=mark)[`~]*[ \t]*$)[^\n]*)*"

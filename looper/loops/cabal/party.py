@@ -1,0 +1,77 @@
+"""A team on a task whose states are searched, not written: each operative works on a part of the space.
+
+A product is a part; its versions are the states that its operative came to, as text; the watchdog has the checks.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from looper.criteria import Evaluation
+from looper.loops.cabal.board.operations import NewVersion
+from looper.loops.cabal.board.table import Board
+from looper.loops.look import look
+from looper.run import Run
+from looper.tasks.environment import Task
+
+
+@dataclass
+class Place:
+    """Where an operative stands."""
+
+    state: Any
+    signals: list[Any] = field(default_factory=list)
+    verdict: Evaluation | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Party:
+    """States by product."""
+
+    def __init__(self, task: Task, changes: int):
+        self.task, self.changes = task, changes
+        self.own = getattr(task, "workshop", None)
+        self.step: str = getattr(self.own, "coding", "act")
+        self.places: dict[str, Place] = {}
+
+    def begin(self, run: Run, board: Board, product: str) -> Place:
+        """The place of a product: the task as it is, narrowed to the product's part where the task has parts."""
+        if product not in self.places:
+            parts = [one.id for one in board.products if one.id != board.log]
+            state: Any = run.do("observe", self.task.observe, None)
+            part = getattr(self.own, "part", None)
+            state = part(state, parts.index(product), len(parts)) if part else state
+            self.places[product] = Place(state)
+        return self.places[product]
+
+    def work(self, run: Run, board: Board, who: str, product: str) -> NewVersion:
+        """Some changes by one operative, each tested by code; the version that tells where it stands now."""
+        place = self.begin(run, board, product)
+        said = "nothing is left to try"
+        for _change in range(self.changes):
+            self.look(run, place)
+            if place.verdict and place.verdict.passed:
+                break
+            action: Any = run.ask(
+                "operative", self.task.answer(self.step), step=self.step,
+                **{**run.brief, "state": place.state, "signals": place.signals, "history": list(place.history)},
+            )  # fmt: skip
+            if getattr(action, "done", False):
+                break
+            place.state = run.do("apply", self.task.apply, place.state, action, quantity=self.task.quantity(action))
+            said = self.task.describe(place.state)
+            entry = {"step": len(place.history) + 1, "action": str(action)[:300], "result": said[:300]}
+            place.history.append({**entry, "score": place.verdict.score if place.verdict else 0.0, "feedback": 0.0})
+        self.look(run, place)
+        return NewVersion(product=product, content=self.text(place), summary=" ".join(said.split())[:400] or "looked")
+
+    def look(self, run: Run, place: Place) -> None:
+        place.state, place.signals = look(self.task, run, place.state)
+        place.verdict = run.do("gate", self.task.evaluate, place.state)
+
+    def text(self, place: Place) -> str:
+        """What is on the board: the changes tried so far, and the state as it would be handed over."""
+        tried = [f"{entry['step']}. {entry['action']}: {entry['result']}" for entry in place.history[-12:]]
+        return "\n".join([*tried, "", self.task.render(place.state) or "(empty)"])
+
+    def verdicts(self) -> dict[str, Evaluation]:
+        return {product: place.verdict for product, place in self.places.items() if place.verdict}
