@@ -1,4 +1,4 @@
-"""The workflow design, sentence by sentence of SPEC 3 and document 001: runs on a small workspace with scripted roles."""
+"""The workflow, sentence by sentence of SPEC 3 and document 001: runs on a small workspace with scripted roles."""
 
 import random
 from itertools import pairwise
@@ -41,6 +41,7 @@ from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.testing import check_loop
 from looper.types import TERMINAL, Question
+
 
 def wrong(number: int, path: str = "a.py") -> Write:
     """A change that does not make the test pass; another one for each number."""
@@ -544,8 +545,9 @@ def test_a_pivot_drops_subtasks_too() -> None:
 
 def test_a_pivot_out_of_a_refused_replan_is_a_pivot() -> None:
     """The planner cannot split the task, the supervisor says PIVOT: a fresh plan, not the same subtasks again."""
-    script = Script(plans=[ABC, *[plan(todo("p"))] * 4, ABC], code=NEVER | {"a": [wrong(1), writes("a.py")]},
-                    diagnoses=[says("REPLAN"), says("PIVOT")])  # fmt: skip
+    fresh = plan(todo("x", "t/a.py::ok"), todo("y", "t/b.py::ok"), todo("z", "t/c.py::ok"))
+    code = NEVER | {"x": GOOD["a"], "y": GOOD["b"], "z": GOOD["c"]}
+    script = Script(plans=[ABC, *[plan(todo("p"))] * 4, fresh], code=code, diagnoses=[says("REPLAN"), says("PIVOT")])
     run = play(script, max_fix_cycles=0)
     assert [asked["why"] for asked in run.troupe.heard("tasks")] == ["goal", *["replan"] * 4, "pivot"]
     assert run.outcome.facts["pivots"] == 1
@@ -892,7 +894,9 @@ def test_a_simulated_run_of_any_skill_ends_by_name(skill: float) -> None:
     class Played(Shelf):
         def simulate(self, question: Question, skill: float, dice: random.Random) -> Write:
             text = "ok" if dice.random() < skill else f"no {dice.random()}"
-            return Write(texts={f"{name}.py": text for name in "abc" if f"t/{name}.py::ok" in question.context["wanted"]})
+            return Write(
+                texts={f"{name}.py": text for name in "abc" if f"t/{name}.py::ok" in question.context["wanted"]}
+            )
 
     class Simulation:
         def agent(self, role: str, step: str, task: Any) -> Any:

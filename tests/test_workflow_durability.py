@@ -96,7 +96,7 @@ def test_killed_before_every_line_it_comes_to_the_same_end_and_pays_no_step_twic
         assert len({event.key for event in run.journal.events}) == len(lines), at
         assert run.task.stood == expected.task.stood, "the workspace is put at every commit again"
         made = [commit for commit, *_ in run.task.commits]
-        assert made == [commit for commit, *_ in expected.task.commits][len(expected.task.commits) - len(made):], at
+        assert made == [commit for commit, *_ in expected.task.commits][len(expected.task.commits) - len(made) :], at
         run.journal.close()
 
 
@@ -139,7 +139,7 @@ def test_another_setting_is_not_taken_for_the_same_run(tmp_path: Path) -> None:
 PRICED = {step: Price(outer=1.0) for step in ("tasks", "code", "diagnose", "verify")}
 
 
-@pytest.mark.parametrize("outer", [9.0, 14.0, 20.0])
+@pytest.mark.parametrize("outer", [9.0, 14.0, 21.0])
 def test_a_budget_that_runs_out_ends_alike_after_a_kill_at_every_line(tmp_path: Path, outer: float) -> None:
     budget = Budget(inner=None, outer=outer, prices=PRICED)
     expected = whole(budget=budget)

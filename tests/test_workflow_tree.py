@@ -196,7 +196,8 @@ TWO = Thresholds()
 
 
 @pytest.mark.parametrize(
-    ("score", "verdict"), [(100, "approve"), (70, "approve"), (69, "revise"), (50, "revise"), (49, "reject"), (0, "reject")]
+    ("score", "verdict"),
+    [(100, "approve"), (70, "approve"), (69, "revise"), (50, "revise"), (49, "reject"), (0, "reject")],
 )  # fmt: skip
 def test_thresholds_hold_at_their_borders(score: int, verdict: str) -> None:
     assert TWO.verdict(score) == verdict
@@ -519,11 +520,15 @@ def test_policies_review_and_test_and_verify_by_what_code_found() -> None:
     missed = policies.review_plan(found=[], uncovered=["t"])
     assert (missed.score, missed.issues) == (60, ["no task is about t"])
     assert policies.review_work() == Review(score=70)
-    assert policies.test(failing={}, passed=0, total=0).status == "blocked"
-    assert policies.test(failing={"t": "no"}, passed=1, total=2) == Report(
-        status="failed", passed=1, failed=1, problems=["t: no"]
-    )
-    assert policies.test(failing={}, passed=2, total=2).status == "passed"
+    nothing: dict[str, Any] = {"regressions": [], "checks": {}, "failing": {}}
+    assert policies.test(**nothing, passed=0, total=0).status == "blocked"
+    open_ = {"checks": {"t": "no"}, "failing": {"t": "no"}, "regressions": []}
+    assert policies.test(**open_, passed=1, total=2) == Report(status="failed", passed=1, failed=1, problems=["t: no"])
+    assert policies.test(**nothing, passed=2, total=2).status == "passed"
+    others = {"checks": {"t": "passed"}, "failing": {"u": "no"}, "regressions": []}
+    assert policies.test(**others, passed=1, total=2).status == "passed", "u belongs to a task to come"
+    worse = {"checks": {"t": "passed"}, "failing": {"u": "no"}, "regressions": ["u"]}
+    assert policies.test(**worse, passed=1, total=2).status == "failed"
     assert policies.verify(found=[], failing={}).score == 100
     assert policies.verify(found=[Found(name="x", text="x")], failing={"t": "no"}) == Verified(
         score=0, gaps=["t: no"], reason="the whole suite, as run by code"
@@ -553,7 +558,7 @@ def test_a_simulation_says_what_the_policy_says_or_a_mistake() -> None:
     assert isinstance(wrong, TaskPlan)
     assert len(wrong.tasks) == 2
     assert cycle_in(wrong.tasks) == []
-    counts = question("test", failing={}, passed=2, total=2)
+    counts = question("test", checks={}, failing={}, regressions=[], passed=2, total=2)
     assert policies.played(counts, 0.0, dice) == Report(status="passed", passed=3, failed=0)
     reviews = {policies.played(question("review_work"), 0.0, dice).score for _ in range(50)}
     assert len(reviews) > 10

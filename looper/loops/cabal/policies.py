@@ -67,10 +67,13 @@ def reflect(*, own: Mapping[str, str], **_: Any) -> Reflection:
     return Reflection(final_output=Reflected(assessment=f"Works on {', '.join(own) or 'nothing'}."))
 
 
-def assign(*, products: Sequence[Mapping[str, Any]], **_: Any) -> Assignments:
-    """Every open part to its owner; once a part is accepted the others are dropped, and the mission is done."""
-    accepted = [one for one in products if one["status"] == "accepted"]
-    left = [one for one in products if one["status"] not in ("accepted", "rejected")]
+def assign(*, products: Sequence[Mapping[str, Any]], failures: Sequence[str], **_: Any) -> Assignments:
+    """Every open part to its owner; once a part is accepted the others are dropped, and the mission is done.
+
+    What was accepted while the task's own gate is not met goes back to its owner.
+    """
+    accepted = [one for one in products if one["status"] == "accepted" and not failures]
+    left = [one for one in products if one["status"] != "rejected" and one not in accepted]
     if accepted:
         marks = [Mark(product=one["id"], status="rejected", reason="another part reached the goal") for one in left]
         return Assignments(final_output=Planned(mark=marks, done=True))

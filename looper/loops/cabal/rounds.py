@@ -56,6 +56,7 @@ class Mission:
         self.chaired(self.run, "bootstrap")
         if not self.board.operatives():
             return self.end("failed", "phase_error", "the chair named no operative that could be seated.")
+        self.board = close_round(self.board)
         self.told()
         for _number in range(self.design.max_rounds):
             if stop := self.round(self.run.scope("iteration")):
@@ -71,6 +72,7 @@ class Mission:
         if new_work(self.board):
             self.review(turn)
             self.inspect(turn)
+        self.board = accept(self.board)  # in the same round, by code (SPEC 4.4); a lifted flag needs no new inspection
         self.judge(turn)
         self.enter("present")
         self.apply("envoy", self.asked(turn, self.board, "envoy", "present", self.briefed(briefing.for_present)))
@@ -91,7 +93,8 @@ class Mission:
         for number in range(self.design.max_halts + 1):
             more = self.briefed(briefing.for_assign)("chair") if step == "plan" else {}
             more |= {
-                "failures": self.failures, "seats": self.design.max_operatives, "last_call": number == self.design.max_halts,
+                "failures": self.failures, "seats": self.design.max_operatives,
+                "last_call": number == self.design.max_halts,
                 "parts": self.design.operatives if self.party else 1,
             }  # fmt: skip
             answers = self.asked(turn, self.board, "chair", step, lambda _who, more=more: more)
@@ -143,14 +146,13 @@ class Mission:
         self.side_by_side(turn, "review", list(seen), self.about(briefing.for_review, seen))
 
     def inspect(self, turn: Run) -> None:
-        """The watchdog on new work, then acceptance by code in the same round (SPEC 4.4)."""
+        """The watchdog on new work."""
         self.enter("inspect")
         fresh = new_work(self.board)
         about = self.about(briefing.for_inspect, {"watchdog": fresh})
         evidence = {"verdicts": self.evidence(turn, fresh)}
         answers = self.asked(turn, self.board, "watchdog", "inspect", lambda who: {**about(who), **evidence})
         self.apply("watchdog", answers)
-        self.board = accept(self.board)
 
     def evidence(self, turn: Run, fresh: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What code can tell the watchdog of each new product: the task's checks on it, or on the whole draft."""

@@ -71,6 +71,19 @@ def shadows(path: str, files: Collection[str], test_folders: Collection[str]) ->
     return module in CUSTOMIZE or folder in {"", "src", *(_root(where, files) for where in test_folders)}
 
 
+def displaces(path: str, files: Collection[str], test_folders: Collection[str], own: Collection[str]) -> bool:
+    """Whether a module beside the tests would be imported in place of one of the project's `own`."""
+    folder, module = _module(path)
+    beside = {_root(where, files) for where in test_folders} - {"", "src"}
+    return folder in beside and _is_own(own, module)
+
+
+def _is_own(own: Collection[str], module: str) -> bool:
+    """Whether something of the project is imported by this name, from its folder or from `src`."""
+    starts = tuple(f"{root}{module}{end}" for root in ("", "src/") for end in (".py", "/"))
+    return any(path.endswith(".py") and path.startswith(starts) for path in own)
+
+
 def _module(path: str) -> tuple[str, str]:
     """Folder and name by which it is imported."""
     folder, name = posixpath.split(path.removesuffix(".py"))

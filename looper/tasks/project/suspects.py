@@ -10,8 +10,9 @@ from looper.tasks.project.constants import PLACE_OF
 
 Kind = Literal["import", "modules", "exit", "skip", "inside", "hook", "patch", "swap", "aware", "equal"]
 """import: of a runner. modules: runners in `sys.modules`. exit: the process ends unseen. skip: a test does not fail.
-inside: objects, frames or memory of the process. hook: a plugin of pytest. patch: functions of what runs tests are replaced. swap:
-the same of anything imported, where a module is loaded. aware: code that knows whether it is tested. equal: an object that is equal to everything."""
+inside: objects, frames or memory of the process. hook: a plugin of pytest. patch: functions of what runs tests are
+replaced. swap: the same of anything imported, where a module is loaded. aware: code that knows whether it is tested.
+equal: an object that is equal to everything."""
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy"})
 EXITS = frozenset({f"{module}.{name}" for module in ("os", "posix") for name in ("_exit", "abort")})
 INSIDE = frozenset(

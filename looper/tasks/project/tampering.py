@@ -62,12 +62,13 @@ class _Reader:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 self.names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
                 self.stars += [f"{node.module}" for alias in node.names if alias.name == "*"]
+        known = {origin.split(".")[0] for origin in self.names.values()} | PATCHED | {"os", "sys"}
         for node in nodes:  # `m = os` is another name of the same module
             if isinstance(node, ast.Assign | ast.NamedExpr):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 origin = self.dotted(node.value)
-                known = origin.split(".")[0] in {name.split(".")[0] for name in self.names.values()} | PATCHED | {"os"}
-                self.names |= {t.id: origin for t in targets if isinstance(t, ast.Name) and origin and known}
+                if origin.split(".")[0] in known:
+                    self.names |= {target.id: origin for target in targets if isinstance(target, ast.Name)}
 
     def read(self) -> Iterator[Trace]:
         for node in ast.walk(self.tree):
@@ -201,9 +202,9 @@ def _given(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What is given a value by a statement, and the value: attributes alone."""
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets if isinstance(target, ast.Attribute))
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _last(node.value.func) == "setattr":
-        if len(node.value.args) == 3:
-            yield node.value.args[0], node.value.args[2]
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and _last(call.func) == "setattr" and len(call.args) == 3:
+        yield call.args[0], call.args[2]
 
 
 def _root(node: ast.expr) -> str:
