@@ -56,7 +56,7 @@ class Budget:
     calls: Cap | None = None
     """Model calls in the whole run, retries and repairs included."""
     seconds: Cap | None = None
-    """Working time in the whole run, over all resumes; waiting as a server asked for is not counted."""
+    """Working time in the whole run, over all resumes; waiting as a server asked for is not counted. 0: no limit."""
     on_limit: Literal["hard", "wrap_up", "ask"] = "wrap_up"
     """At a cap: `hard` ends at once, `wrap_up` uses what was kept to finish, `ask` pauses (resume with more)."""
     prices: dict[str, Price] = Field(default_factory=dict)
@@ -204,7 +204,7 @@ class Ledger:
         return time.monotonic() - self._began - self._waited
 
     def seconds_left(self) -> float | None:
-        return None if self.budget.seconds is None else self.budget.seconds - self.elapsed()
+        return self.budget.seconds - self.elapsed() if self.budget.seconds else None
 
     def _sentence(self, name: str, account: str, bill: Mapping[str, float]) -> str:
         return (

@@ -1,6 +1,6 @@
 """`run.json` as a function of the journal: the document's fields, from events alone (document 003, SPEC 2.10)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,12 @@ PHASES = {
 }  # fmt: skip
 """Document 003's six phases by the step that belongs to each; other steps of `reflex` are no place in its cycle."""
 
-NOTES = ("tasks_updated", "plan_reviewed", "diagnosed", "verified")
-"""What the workflow writes down besides its steps; a person looks for the step."""
+NOTES = ("tasks_updated", "plan_reviewed", "diagnosed", "verified", "board_updated")
+"""What workflow and cabal write down besides their steps; a person looks for the step."""
+FLAG = 8
+"""Importance from which open feedback blocks acceptance (SPEC 4.2); the board, which has the rule, is layers above."""
+WORDS = 200
+"""Characters of a flag's text in run.json."""
 
 
 def fresh() -> dict[str, Any]:
@@ -109,10 +113,40 @@ def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
         state.update(criteria=agreed["criteria"], max_iterations=agreed["max_iterations"])
     elif name == "iteration_advanced" and isinstance(event.payload, dict):
         state["stagnation_count"] = event.payload.get("stagnation_count", state["stagnation_count"])
-    elif name == "tasks_updated":
-        state["tasks"] = load_payload(folder, event)["tasks"]
+    elif name in ("tasks_updated", "board_updated"):
+        told = load_payload(folder, event)
+        state.update({"tasks": told["tasks"]} if name == "tasks_updated" else {"board": glimpse(told["board"])})
     elif name in ENDINGS and not event.key:
         _end(state, event, load_payload(folder, event))
+
+
+def glimpse(board: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a cabal's board what a status needs: round, names of the team, products in tree order without their texts."""
+    numbers = {one["product"]: one["number"] for one in board["versions"]}
+    products = [
+        {name: one[name] for name in ("id", "title", "type", "owner", "parent", "status")}
+        | {"version": numbers.get(one["id"], 0), "flags": _flags(board["collabs"], one["id"])}
+        for one in _tree(board["products"], "")
+    ]
+    team = {one["id"]: one["name"] or one["id"] for one in board["members"]}
+    return {"round": board["round"], "team": team, "products": products}
+
+
+def _tree(products: Sequence[Mapping[str, Any]], parent: str) -> Iterator[Mapping[str, Any]]:
+    for one in products:
+        if one["parent"] == parent:
+            yield one
+            yield from _tree(products, one["id"])
+
+
+def _flags(collabs: Sequence[Mapping[str, Any]], product: str) -> list[dict[str, Any]]:
+    """What stands against acceptance: important feedback, no praise, that is open or promised and not dealt with."""
+    return [
+        {"id": one["id"], "importance": one["importance"], "author": one["author"], "text": one["text"][:WORDS]}
+        for one in collabs
+        if one["product"] == product and one["importance"] >= FLAG and one["kind"] != "endorsement"
+        and (one["state"] == "open" or (one["state"] == "accepted" and not one["addressed"]))
+    ]  # fmt: skip
 
 
 def _without_draft(payload: Any) -> Any:

@@ -76,7 +76,7 @@ class Ran:
         return [name for turn in self.notes("iteration_advanced") for name in turn["violations"]]
 
     @property
-    def names(self) -> str:
+    def status(self) -> str:
         """What the command shows of the run when it is asked for its status."""
         return call("status", self.folder.name, f"outputs={self.folder.parent}").out
 

@@ -155,7 +155,8 @@ def test_what_only_looks_like_it_is_not(code: str):
 
 @pytest.mark.parametrize("code", [
     "import gc\ngc.get_objects()", "from gc import get_referrers as who", "import gc as g\nfor o in g.get_objects(): o",
-    "import sys\nfor m in sys.modules: m", "import sys\nlist(sys.modules.values())", "import sys\nprint(dict(sys.modules))",
+    "import sys\nfor m in sys.modules: m", "import sys\nlist(sys.modules.values())",
+    "import sys\nprint(dict(sys.modules))",
     "import sys\n[m for m in sys.modules]", "from sys import modules\nmodules.copy()",
     "import sys\nsys.modules['py' + 'test']", "import sys\nsys.modules[''.join(['_py', 'test'])]",
     "import sys\nsys.modules['tsetyp'[::-1]]", "import sys\nsys.modules[f'_{\"py\"}test']",
@@ -184,7 +185,8 @@ def test_getting_inside_the_process_of_the_tests_is_found(code: str):
 @pytest.mark.parametrize("code", [
     "import ctypes\nctypes.CDLL('libm.so.6')\nctypes.c_int(3)", "import gc\ngc.collect()", "open('/proc/self/status')",
     "open('/proc/meminfo')", "import sys\nsys.modules[__name__]\nprint('app' in sys.modules)",
-    "import sys\nlogger = sys._getframe()", "class A:\n    def __eq__(self, other):\n        return isinstance(other, A)",
+    "import sys\nlogger = sys._getframe()",
+    "class A:\n    def __eq__(self, other):\n        return isinstance(other, A)",
     "import inspect\ninspect.signature(f)", "values = [1]\nvalues.copy()\nlist(values)", "exec(text)\neval('1 + 1')",
     "from app import settings\nsettings.debug = True\nsettings.hook = lambda: 1", "self.skip = True", "x = 'skip'",
     "from os import path as where\nwhere.join('a', 'b')", "import logging\nlogging.raiseExceptions = False",
@@ -215,7 +217,8 @@ def test_what_the_projects_own_code_does_as_given_is_its_business():
 @pytest.mark.parametrize("code", [
     "pytest_plugins = ['app.hooks']", "import app.store\napp.store.add = lambda a, b: 3",
     "import app.store as s\n\n\ndef add(a, b):\n    return 3\n\n\ns.add = add",
-    "from app import store\nsetattr(store, 'add', lambda a, b: 3)", "import _pytest.python as p\np.Function.runtest = print",
+    "from app import store\nsetattr(store, 'add', lambda a, b: 3)",
+    "import _pytest.python as p\np.Function.runtest = print",
     "def test_x(request):\n    request.config.pluginmanager.register(object())", "import gc\ngc.get_objects()",
     "import unittest\nunittest.TestCase.assertEqual = print",
 ])  # fmt: skip
@@ -226,7 +229,7 @@ def test_a_new_test_that_changes_what_the_others_say_is_found(code: str):
 def test_a_new_test_may_do_what_tests_do():
     honest = (
         "import unittest\nimport app.store\nunittest.TestCase.maxDiff = None\napp.store.debug = True\n\n\n"
-        "def test_x(monkeypatch):\n    monkeypatch.setattr(app.store, 'add', lambda a, b: 3)\n    app.store.add = 4\n\n\n"
+        "def test_x(monkeypatch):\n    monkeypatch.setattr(app.store, 'add', lambda a, b: 3)\n    app.store.add = 4\n"
         "def pytest_generate_tests(metafunc):\n    pass\n"
     )
     assert names({"tests/test_new.py": honest}) == set()

@@ -28,6 +28,7 @@ from workflow_players import (
     writes,
 )  # fmt: skip
 
+from looper.agents.policy import Policy
 from looper.agents.simulated import Player, Simulated
 from looper.budget import Budget, Ledger, Price
 from looper.errors import StopRequested
@@ -310,6 +311,25 @@ def test_a_coder_who_gives_up_leads_to_a_diagnosis() -> None:
     assert (attempt["ended"], attempt["reason"], len(attempt["cycles"])) == ("gave_up", "no idea", 1)
 
 
+def test_a_coder_who_says_done_after_a_rollback_has_not_done_it() -> None:
+    blocked = {"iteration.1/test.1": Report(status="blocked", reason="no database")}
+    code = GOOD | {"a": [Write(texts={"a.py": "ok"}), Write(done=True)]}
+    run = play(Script(code=code, said=blocked, diagnoses=[says("RETRY"), says("IMPOSSIBLE")]))
+    assert run.end == ("failed", "impossible"), "it was rolled back, so they do not pass"
+
+
+def test_a_coder_who_says_done_does_not_get_past_what_code_or_the_tester_found() -> None:
+    breaks = GOOD | {"b": [Write(texts={"b.py": "ok", "a.py": "gone"}), Write(done=True)]}
+    run = play(Script(code=breaks, diagnoses=[says("IMPOSSIBLE")]))
+    assert run.iterations("2")[0]["regressions"] == ["t/a.py::ok"]
+    assert run.task.messages == ["1 do a"]
+    assert run.troupe.heard("diagnose")[0]["attempts"][0]["ended"] == "gave_up"
+    strict = {"iteration.1/test.1": Report(status="failed", passed=1, failed=2, problems=["no docstring"])}
+    code = GOOD | {"a": [writes("a.py"), Write(done=True)]}
+    run = play(Script(code=code, said=strict, diagnoses=[says("IMPOSSIBLE")]))
+    assert run.notes("diagnosed"), "the tester did not pass it"
+
+
 def test_tests_that_a_tester_adds_are_run_at_once_and_have_to_pass() -> None:
     def adds(context: dict[str, Any]) -> Report | None:
         add = [AddedTest(name="test_more.py", text="a.py: more")] if context["total"] == len(TESTS) else []
@@ -375,10 +395,10 @@ def test_a_coder_may_look_three_times_before_a_change() -> None:
     look = Write(look_at=["b.py"])
     run = play(Script(code=GOOD | {"a": [[look, look, look, writes("a.py")]]}))
     assert run.steps[2:7] == ["code"] * 4 + ["test"]
-    assert run.troupe.heard("code")[1]["files"] == {"b.py": "text"}
+    assert run.troupe.heard("code")[1]["files"] == {"b.py": "the text of b.py"}
     assert run.end == ("completed", "verified")
     endless = play(Script(code=several([look] * 9)))
-    assert endless.steps[2:7] == ["code"] * 5, "four times, and then a fix of its own"
+    assert endless.steps[2:8] == [*["code"] * 5, "test"], "four times, and then a fix of its own"
     first, second = endless.iterations("1")
     assert (first["violations"], first["tester"], second["score"]) == (["asks_without_end"], "failed", 1.0)
 
@@ -416,9 +436,12 @@ def test_a_foul_is_rejected_and_diagnosed_without_further_fixes() -> None:
     assert run.outcome.facts["fouls"] == 1
 
 
-def test_a_foul_counts_though_a_clean_change_follows_in_the_same_answer() -> None:
-    run = play(Script(code=several([CHEAT, writes("a.py")]), diagnoses=[says("RETRY")]))
-    assert (run.iterations("1")[0]["score"], run.outcome.facts["fouls"]) == (0.49, 1)
+def test_a_foul_that_was_refused_counts_though_a_clean_change_follows() -> None:
+    """It changed nothing, so the change is marked as it is; the attempt to get past the rules is on record."""
+    run = play(Script(code=several([CHEAT, writes("a.py")])))
+    (entry,) = run.iterations("1")
+    assert (entry["violations"], entry["level"]) == (["tests_changed"], "critical")
+    assert run.outcome.facts["fouls"] == 1
 
 
 @pytest.mark.parametrize("way_out", [Write(done=True), Write(needs_clarification="which?")])
@@ -872,8 +895,6 @@ def test_a_plain_task_has_its_rules_as_checks_and_no_commits() -> None:
         kind = "policy"
 
         def answer(self, question: Question) -> Any:
-            from looper.agents.policy import Policy
-
             return Policy(Workflow()).answer(question)
 
     journal = Journal()

@@ -14,6 +14,7 @@ from workflow_players import (
     Script,
     Shelf,
     Write,
+    honest,
     plan,
     play,
     says,
@@ -39,8 +40,6 @@ CODE: dict[str, list[Any]] = GOOD | {
 
 def adds(context: dict[str, Any]) -> Any:
     """The tester of the last task adds a test."""
-    from workflow_players import honest
-
     word = honest(context)
     new = context["planned"].key == "g" and not word.add
     return word.model_copy(update={"add": [AddedTest(name="test_g.py", text="g.py: ok")] if new else []})

@@ -135,8 +135,8 @@ def test_what_the_tests_and_the_tester_said_comes_into_the_fix() -> None:
     run = rendered(Script(code=GOOD | {"a": [writes("a.py", "no", why="a guess"), writes("a.py")]},
                           by={"test": strict}))  # fmt: skip
     first, second = coders(run, "a")
-    assert "no ok in a.py" not in first
     assert "no ok in a.py" in second
+    assert "the word is missing" not in first
     assert "a.py:1: the word is missing" in second
     assert "a guess" in second
 
@@ -168,7 +168,8 @@ def test_why_an_edit_does_not_apply_comes_into_the_next_answer_and_the_next_fix(
 
 def test_files_that_were_asked_for_come_into_the_next_answer() -> None:
     run = rendered(Script(code=GOOD | {"a": [[Write(look_at=["b.py"]), writes("a.py")]]}))
-    assert [context["files"] for context in run.troupe.coder("a")] == [{}, {"b.py": "text"}]
+    assert [context["files"] for context in run.troupe.coder("a")] == [{}, {"b.py": "the text of b.py"}]
+    assert ["the text of b.py" in prompt for prompt in coders(run, "a")] == [False, True]
     assert "shows files" in coders(run, "a")[1]
 
 
@@ -178,6 +179,19 @@ def test_earlier_attempts_and_the_advice_come_into_the_next_try() -> None:
     prompt = coders(run, "a")[4]
     for told in ("flaky", "wait a minute", "idea 0", "idea 3", "no ok in a.py"):
         assert told in prompt
+
+
+def test_what_was_found_in_an_earlier_attempt_comes_into_the_next_try() -> None:
+    def strict(context: dict[str, Any]) -> Report | None:
+        said = ["a.py:1: name it better"] if "idea" in context["change"] else []
+        return honest(context).model_copy(update={"problems": said})
+
+    first = writes("a.py", "no 1", files=["new.py"], why="idea 1")
+    run = rendered(Script(code=GOOD | {"a": [first, writes("a.py")]}, diagnoses=[says("RETRY")], by={"test": strict}),
+                   max_fix_cycles=0)  # fmt: skip
+    prompt = coders(run, "a")[1]
+    assert "claimed_file_missing" in prompt, "found by code"
+    assert "name it better" in prompt, "said by the tester"
 
 
 def test_subtasks_are_told_what_was_tried_and_why_they_are_there() -> None:
@@ -199,8 +213,8 @@ def test_escalation_is_in_the_coders_prompt_from_correct_up(level: str) -> None:
     code = GOOD | {"a": [*(writes("a.py", text) for text in LEVELS[level]), writes("a.py")]}
     run = rendered(Script(code=code))
     assert run.troupe.coder("a")[-1]["escalation"] == level
-    told = coders(run, "a")[-1].partition("begin data escalation")[2].partition("----- end data escalation")[0]
-    assert told.split()[-1] == level
+    assert (f"Escalation: {level}." in coders(run, "a")[-1]) == (level != "none")
+    assert ("Escalation: " in coders(run, "a")[-1]) == (level != "none")
 
 
 def test_a_foul_makes_the_next_try_critical() -> None:
@@ -209,6 +223,7 @@ def test_a_foul_makes_the_next_try_critical() -> None:
     first, second = run.troupe.coder("a")
     assert (first["escalation"], second["escalation"]) == ("none", "critical")
     assert "tests_changed" in coders(run, "a")[1]
+    assert "Escalation: critical." in coders(run, "a")[1]
 
 
 def test_a_reminder_is_below_what_the_coder_is_told() -> None:
@@ -216,6 +231,7 @@ def test_a_reminder_is_below_what_the_coder_is_told() -> None:
     run = rendered(Script(said=blocked, diagnoses=[says("RETRY")]))
     assert run.iterations("1")[0]["level"] == "remind"
     assert run.troupe.coder("a")[1]["escalation"] == "none"
+    assert "Escalation" not in coders(run, "a")[1]
 
 
 # To the tester and the supervisor

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from workflow_players import ABC, TESTS, A, B, C, plan, says, todo
+from workflow_players import ABC, TESTS, A, B, C, Desktop, Shelf, plan, says, todo
 
 from looper.criteria import Evaluation, Finding
 from looper.errors import PhaseError
@@ -14,7 +14,7 @@ from looper.loops.workflow.answers import Diagnosis, Group, Review, TaskPlan, Ve
 from looper.loops.workflow.answers import Tested as Report
 from looper.loops.workflow.course import picked
 from looper.loops.workflow.diagnosis import MOST_QUESTIONS, Bounds
-from looper.loops.workflow.ground import Looked, resolved
+from looper.loops.workflow.ground import Ground, Looked, resolved
 from looper.loops.workflow.marks import (
     CAP,
     FOUL,
@@ -30,6 +30,7 @@ from looper.loops.workflow.marks import (
 )  # fmt: skip
 from looper.loops.workflow.planning import fewest, problems, uncovered
 from looper.loops.workflow.tree import MOVES, Attempt, Cycle, Node, Tasks, cycle_in, place
+from looper.tasks.dial import Dial
 from looper.types import Question
 
 # Task states (document 001, State Transitions)
@@ -586,6 +587,21 @@ def test_looked_keeps_the_state_it_was_given() -> None:
     looked = Looked(state=state, signals=[], verdict=verdict, checks={})
     assert looked.state is state
     assert looked.model_copy(update={"checks": {}}).state is state
+
+
+def test_a_rollback_puts_a_workspace_back_and_goes_on_from_the_better_state_elsewhere() -> None:
+    def looked(state: Any, score: float) -> Looked:
+        verdict = Evaluation(
+            phase="A", score=score, threshold=1, passed=False, failed=[], blockers=[], warnings=[], passed_rules=0,
+            total_rules=0,
+        )  # fmt: skip
+        return Looked(state=state, signals=[], verdict=verdict, checks={})
+
+    before, after = looked(Desktop(changed={"a.py": "ok"}), 0.2), looked(Desktop(shown=["b.py"]), 0.9)
+    back = Ground(Shelf()).back(before, after)
+    assert (back.state, back.verdict) == (Desktop(changed={"a.py": "ok"}, shown=["b.py"]), before.verdict)
+    assert Ground(Dial()).back(before, after) is after
+    assert Ground(Dial()).back(after, before) is after
 
 
 def test_the_numbers_of_the_document_are_the_defaults() -> None:

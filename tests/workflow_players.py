@@ -1,5 +1,6 @@
 """A small workspace in memory whose tests are functions of its texts, its roles played by a script, and runs of it."""
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -22,7 +23,7 @@ from looper.stage import Stage
 from looper.tasks.environment import FailureType
 from looper.types import Call, Outcome, Question, Reply, Signal, Usage
 
-PROMPTS = Path(__file__).parents[1] / "conf/loop/_prompts_workflow.yaml"
+CONF = Path(__file__).parents[1] / "conf"
 TESTS = {"t/a.py::ok": ("a.py", "ok"), "t/b.py::ok": ("b.py", "ok"), "t/c.py::ok": ("c.py", "ok")}
 """By name of the test: the file that it reads and the word that must be in it."""
 FREE = Budget(inner=None, outer=None)
@@ -169,7 +170,7 @@ class Shelf:
         return repr(sorted(state.changed.items()))
 
     def parse(self, text: str) -> Desktop:
-        return Desktop(changed=dict(eval(text)))
+        return Desktop(changed=dict(ast.literal_eval(text)))
 
     def policy(self, step: str) -> Callable[..., Any] | None:
         return None
@@ -204,7 +205,13 @@ class Shelf:
         return [{"name": file, "checks": names, "note": f"{file} fails"} for file, names in groups.items()]
 
     def desk(self, state: Desktop, words: str, checks: Sequence[str]) -> dict[str, Any]:
-        return {"files": dict.fromkeys(state.shown, "text"), "words": words, "wanted": list(checks)}
+        failing = {name: one.note for name, one in self.results(state).items() if not one.passed}
+        first = {name: note for name, note in failing.items() if name in checks} or failing
+        files = {path: f"the text of {path}" for path in state.shown}
+        return {
+            "files": files, "failing": first, "map": "a.py b.py c.py", "output": "", "words": words,
+            "wanted": list(checks),
+        }  # fmt: skip
 
     def evidence(self, state: Desktop) -> dict[str, Any]:
         return {"diff": f"the change {sorted(state.changed.items())}"}
@@ -369,8 +376,14 @@ class Troupe:
         return [context for context in self.heard("code") if context["planned"]["key"] == key]
 
 
-TEMPLATES = Templates(prompts=yaml.safe_load(PROMPTS.read_text()))
-"""The prompts that ship; a coder of this task has no template of its own and is shown everything."""
+def shipped() -> Templates:
+    """The prompts that ship with the design, and with projects for their coder."""
+    own = yaml.safe_load((CONF / "loop/_prompts_workflow.yaml").read_text())
+    project = yaml.safe_load((CONF / "task/project/_base.yaml").read_text())["prompts"]
+    return Templates(prompts={**own, "code": project["code"]})
+
+
+TEMPLATES = shipped()
 
 
 @dataclass

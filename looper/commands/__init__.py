@@ -1,4 +1,4 @@
-"""The commands beside running: resume, status, list, history, stop, clean, sync, ui (document 003, Command Modes)."""
+"""The commands beside running (document 003, Command Modes): resume, status, list, history, board, stop, clean, ..."""
 
 import difflib
 import json
@@ -74,6 +74,13 @@ def history(request: Request) -> int:
     lines = history_json(folder, full) if request.as_json else history_lines(folder, full)
     request.screen.say("\n".join(lines))
     return 0
+
+
+def board(request: Request) -> int:
+    """The board of a cabal."""
+    from looper.commands.boarding import show_board
+
+    return show_board(request)
 
 
 def stop_run(request: Request) -> int:
@@ -161,6 +168,11 @@ COMMANDS: dict[str, Command] = {
     "list": Command(list_runs, "[--json]", "All runs, newest first.", ("--json",), 0),
     "history": Command(
         history, "[RUN] [--json] [--full]", "The events of a run; --full shows whole payloads.", ("--json", "--full")
+    ),
+    "board": Command(
+        board, "[RUN] [--html | --json]",
+        "The board of a cabal: mission, team, products, feedback, rounds; --html makes a page and prints its path.",
+        ("--html", "--json"),
     ),
     "stop": Command(
         stop_run, "[RUN] [REASON...]", "Ends a run before its next step; one that is not alive at once.", (), -1

@@ -8,6 +8,7 @@ from typing import Any
 
 from looper.agents.human import apart
 from looper.console.blocks import cell, columns, score
+from looper.console.board import board_shown
 from looper.console.screen import brief, plain
 from looper.console.summary import Story, advice, glance, iterations, phase, tasks_shown, units
 from looper.errors import ConfigError, JournalDamaged
@@ -99,7 +100,7 @@ def status_lines(story: Story) -> list[str]:
         f"score: {score(reached)}",
         f"units: {units(story)}",
     ]
-    lines += tasks_shown(state)
+    lines += [*tasks_shown(state), *board_shown(state)]
     for asked in apart(story.waiting):
         lines.append(f"waiting for: {brief(asked.get('role', 'a person'))} ({brief(asked.get('key', ''))})")
         told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n") if line)

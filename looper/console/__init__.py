@@ -64,7 +64,8 @@ class Console:
         """What is about to run, who plays, what it may spend, what contains it."""
         lines = announcement(parts, folder, resumed)
         self.screen.tell("\n".join(lines[:1] if self.compact else lines))
-        rounds = getattr(parts.loop, "max_iterations", getattr(parts.loop, "max_steps", None))
+        limits = ("max_iterations", "max_steps", "max_rounds")
+        rounds = next((getattr(parts.loop, name) for name in limits if hasattr(parts.loop, name)), None)
         self.block = Block(folder.path, rounds)
         for event in read(folder.history).events if resumed else ():  # what was said then is not said again
             self.block.take(event)

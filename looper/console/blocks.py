@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from looper.console.board import Rounds
 from looper.console.screen import brief
 from looper.console.tree import event_words
 from looper.journal import Event, load_payload
@@ -128,8 +129,13 @@ class Block:
     verdict: dict[str, Any] | None = None
     iteration: int = 0
 
+    def __post_init__(self) -> None:
+        self.rounds = Rounds(self.folder, self.max_iterations)
+
     def take(self, event: Event) -> list[str]:
         """Lines that are due: the block of an iteration that is over, the artifact at a change of phase."""
+        if (told := self.rounds.take(event)) is not None:
+            return told
         due: list[str] = []
         if event.event == "evaluation_done":
             due = self._verdict(event)

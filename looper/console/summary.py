@@ -125,6 +125,7 @@ def final_summary(story: Story) -> list[str]:
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
     lines += (
         tasks_shown(story.state)
+        + ([f"board: looper board {story.name} (--html makes a page of it)"] if story.state.get("board") else [])
         + setup_shown(story)
         + spending(story)
         + labels(story)

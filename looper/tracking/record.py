@@ -23,6 +23,8 @@ FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff"
 ACCOUNTS: tuple[str, ...] = ("inner", "outer", "tokens", "usd", "calls")
 STATES = ("pending", "in_progress", "completed", "failed", "blocked")
 """Of the workflow's tasks (document 001)."""
+ROUND = ("accepted", "deliverables", "open_importance", "flags")
+"""What a round of a cabal came to (SPEC 4.3-4.8)."""
 MLFLOW_STATUS = {
     "running": "RUNNING", "paused": "SCHEDULED", "completed": "FINISHED", "stopped": "FINISHED", "failed": "FAILED",
     "aborted": "KILLED", "interrupted": "KILLED",
@@ -199,8 +201,12 @@ class Record:
             self._now.update(_numbers(known))
 
     def _try(self, entry: Any) -> None:
-        """One change by a coder: the task's score, with the number of its try as the step (issue 5, View)."""
-        if not isinstance(entry, dict) or "attempt" not in entry:
+        """What a round came to, or a coder's change: the task's score, by the number of its try (issue 5, View)."""
+        if not isinstance(entry, dict):
+            return
+        if "presentation" in entry:
+            self._now.update(_numbers({name: entry.get(name) for name in ROUND}))
+        if "attempt" not in entry:
             return
         task = entry["task"]
         self._tries[task] = self._tries.get(task, 0) + 1

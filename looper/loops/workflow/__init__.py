@@ -57,7 +57,7 @@ class Workflow:
     """Times that an edit which does not apply is sent back before one change."""
     max_fouls: PositiveInt = 3
     """Attempts to get past the rules, in the whole run, that end it (escalation level abort)."""
-    approval: Points = 70
+    approval: Annotated[int, Field(ge=1, le=100)] = 70
     """Score from which work is approved (document 001)."""
     rejection: Points = 50
     """Score below which work is rejected and diagnosed (document 001)."""

@@ -14,6 +14,10 @@ MOST = 12
 """Tasks that an answer may hold; how many a plan may have is a setting, and code says so by name."""
 
 
+MOST_CHECKS = 1000
+"""Checks that a task may name; whole files of them have names of their own."""
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -27,7 +31,7 @@ class Planned(Strict):
     criteria: list[Line] = Field(min_length=1, max_length=6, description="how to tell that it is done, in words")
     checks: list[Line] = Field(
         default=[],
-        max_length=60,
+        max_length=MOST_CHECKS,
         description="known names of tests or rules that must pass once it is done",
     )
     after: list[Key] = Field(default=[], max_length=MOST, description="keys of tasks of this plan that come before it")

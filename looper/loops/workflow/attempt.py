@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from looper.criteria import Finding
 from looper.loops.workflow.answers import Review, Tested
-from looper.loops.workflow.ground import Ground, Looked, put, resolved
+from looper.loops.workflow.ground import Ground, Looked, put, resolved, stands_for
 from looper.loops.workflow.marks import Found, Mark, Thresholds, at_least, counted, escalation, lowered, marked
 from looper.loops.workflow.tree import Attempt, Cycle, Level, Node
 from looper.run import Run
@@ -37,6 +37,8 @@ class Change:
     state: Any
     became: str
     violations: list[Found] = field(default_factory=list)
+    earlier: list[Found] = field(default_factory=list)
+    """Of answers before it that were refused and changed nothing: on record, and no fault of this change."""
 
 
 class Trying:
@@ -65,15 +67,16 @@ class Trying:
     def cycle(self, turn: Run, number: int) -> tuple[str, str] | None:
         """One change and its tests; how and why the attempt ends, None to go on with a fix."""
         change = self.code(turn, number)
-        if ended := ENDS.get(change.became):
-            return ended, str(change.answer)
+        ended = self.ended(change)
+        if ended and not any(one.foul for one in change.earlier):
+            return ended
         if change.became == "changed":
             word, looked = self.test(turn, change, self.ground.look(turn, change.state))
         else:  # the same files give the same results
             word, looked = Tested(status="failed"), self.looked.model_copy(update={"state": change.state})
         mark = self.judge(turn, change, looked, word)
         foul = any(one.foul for one in mark.violations)
-        self.fouls += foul
+        self.fouls += foul or any(one.foul for one in change.earlier)
         if not foul:  # whoever tampers with the rules is not rewarded with what came of it
             self.run.consider(self.ground.task.render(looked.state), looked.verdict)
         self.record(turn, number, change, mark, word)
@@ -84,7 +87,19 @@ class Trying:
             return "approved", ""
         if mark.verdict == "reject" or self.level == "abort":
             return "rejected", "; ".join(f"{one.name}: {one.text}" for one in mark.violations)
-        return None
+        return ended
+
+    def ended(self, change: Change) -> tuple[str, str] | None:
+        """How the attempt ends with an answer that is no change; nothing to do is believed if the checks pass."""
+        wanted = self.wanted(self.looked.checks)
+        if (
+            change.became == "done"
+            and not self.cycles
+            and wanted
+            and all(finding.passed for finding in wanted.values())
+        ):
+            return "approved", ""
+        return (ENDS[change.became], str(change.answer)) if change.became in ENDS else None
 
     # Coder
 
@@ -98,14 +113,15 @@ class Trying:
                 turn, "coder", self.ground.task.answer(self.ground.step), self.ground.step, **self.asked(state, number)
             )
             after, became = self.applied(turn, state, answer)
-            seen = [*seen, *self.ground.violations(after)]
+            found = self.ground.violations(after) if became != "done" else []
             state = after
             if became == "asked" and looks < self.design.max_looks:
                 looks += 1
             elif became == "refused" and resends < self.design.max_resends:
                 resends += 1
             else:
-                return Change(answer, before, state, became, [*seen, *self.idle(became, after)])
+                return Change(answer, before, state, became, [*found, *self.idle(became, after)], seen)
+            seen += found
 
     def applied(self, turn: Run, state: Any, answer: Any) -> tuple[Any, str]:
         """The state after the answer, and what became of it."""
@@ -157,7 +173,7 @@ class Trying:
                 regressions=self.regressions(looked), files=self.ground.files(looked.state), change=str(change.answer),
                 wrong=wrong, evidence=self.ground.evidence(looked.state),
             )  # fmt: skip
-            wrong = counted(word, looked.checks)
+            wrong = counted(word, looked.checks, self.wanted(looked.checks) | self.own_tests(looked))
             if not wrong:
                 break
         change.violations += wrong
@@ -168,8 +184,8 @@ class Trying:
         """The checks of the task. One that is gone from the results has not passed (a deleted test proves nothing)."""
         found, gone = resolved(self.node.planned.checks, checks)
         known, _ = resolved(self.node.planned.checks, self.start.checks)
-        lost = {name: Finding(passed=False, note="did not run") for name in (*gone, *(known.keys() - found.keys()))}
-        return {**found, **lost}
+        lost = [name for name in known if not any(stands_for(name, check) for check in found)]
+        return {**found, **{name: Finding(passed=False, note="did not run") for name in (*gone, *lost)}}
 
     def regressions(self, looked: Looked) -> list[str]:
         passed = {name for name, finding in self.start.checks.items() if finding.passed}
@@ -189,9 +205,10 @@ class Trying:
         regressions = self.regressions(looked)
         mark = marked(wanted, regressions, found, self.thresholds)
         if word.status == "failed" and mark.verdict == "approve":
-            mark = lowered(mark, 60, word.problems or [word.reason or "the tester does not pass it"], self.thresholds)
+            said = word.problems or [word.reason or "the tester does not pass it"]
+            mark = lowered(mark, min(60, self.thresholds.cap), said, self.thresholds)
         mark = mark.model_copy(update={"remarks": word.problems})
-        if not wanted and mark.verdict == "approve":
+        if not self.wanted(looked.checks) and mark.verdict == "approve":
             mark = self.reviewed(turn, change, looked, mark)
         return mark
 
@@ -217,17 +234,18 @@ class Trying:
 
     def record(self, turn: Run, number: int, change: Change, mark: Mark, word: Tested) -> None:
         earlier = [*self.node.attempts, Attempt(number=0, cycles=self.cycles, ended="fixes_used")]
-        self.level = escalation(mark, earlier, self.fouls, self.design.max_fouls)
+        seen = mark.model_copy(update={"violations": [*mark.violations, *change.earlier]})
+        self.level = escalation(seen, earlier, self.fouls, self.design.max_fouls)
         cycle = Cycle(
             number=number, approach=str(change.answer)[:500], files=self.ground.files(change.state), score=mark.score,
             failed=dict(list(mark.failed.items())[:20]), regressions=mark.regressions[:20],
-            violations=[one.model_dump() for one in mark.violations], problems=mark.remarks, level=self.level,
+            violations=[one.model_dump() for one in seen.violations], problems=mark.remarks, level=self.level,
         )  # fmt: skip
         self.cycles.append(cycle)
         entry = {
             "step": number, "task": self.node.id, "attempt": len(self.node.attempts) + 1, "score": mark.score / 100,
             "action": cycle.approach, "result": outcome_of(mark), "level": self.level, "tester": word.status,
-            "violations": [one.name for one in mark.violations], "regressions": mark.regressions[:20],
+            "violations": [one.name for one in seen.violations], "regressions": mark.regressions[:20],
         }  # fmt: skip
         turn.note("iteration_advanced", **entry)
 

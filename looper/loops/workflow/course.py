@@ -8,7 +8,7 @@ from looper.loops.workflow.answers import Clarified, Diagnosis, Planned, TaskPla
 from looper.loops.workflow.attempt import Done, Trying
 from looper.loops.workflow.diagnosis import Bounds
 from looper.loops.workflow.ground import Ground, Looked, put, resolved
-from looper.loops.workflow.marks import CAP, Found
+from looper.loops.workflow.marks import Found, Thresholds
 from looper.loops.workflow.planning import Occasion, Refused, Why, planned
 from looper.loops.workflow.tree import Attempt, Node, Ruling, Tasks
 from looper.run import Run
@@ -58,15 +58,17 @@ class Course:
             if parent:
                 _, open_ = self.split(parent)
                 groups = [group for group in groups if set(group.checks) & set(open_)] or groups
-            answers = (parent or self.planning).answers
             occasion = Occasion(
-                why, looked, groups, self.tasks.summary(), parent, gaps, self.advice, [*self.all_answers(), *answers]
-            )
+                why, looked, groups, self.tasks.summary(), parent, gaps, self.advice, self.all_answers()
+            )  # fmt: skip
             try:
                 plan = planned(self.design, self.run, occasion)
             except Refused as refused:
                 if end := self.refused_plan(refused):
                     return end
+                if parent and self.planning.rulings[-1].verdict == "PIVOT":
+                    self.tasks.drop(f"replaced by a fresh plan: {self.advice}"[:300])
+                    why, parent = "pivot", None
                 continue
             self.advice = ""
             self.add(plan, parent)
@@ -79,7 +81,9 @@ class Course:
         return passed, [name for name in found if name not in passed]
 
     def all_answers(self) -> list[dict[str, str]]:
-        return [answer for node in self.tasks.nodes.values() if not node.parent for answer in node.answers]
+        """Each once: subtasks have those of their parents too."""
+        every = [answer for node in (self.planning, *self.tasks.nodes.values()) for answer in node.answers]
+        return [answer for number, answer in enumerate(every) if answer not in every[:number]]
 
     def refused_plan(self, refused: Refused) -> Outcome | None:
         """No plan was approved: a diagnosis, never a silent end (SPEC 3.8)."""
@@ -125,7 +129,8 @@ class Course:
 
     def met(self, node: Node) -> bool:
         passed, open_ = self.split(node)
-        return bool(passed) and not open_ and not node.attempts
+        _, gone = resolved(node.planned.checks, self.known.checks)
+        return bool(passed) and not open_ and not gone and not node.attempts
 
     def finish(self, node: Node, looked: Looked) -> None:
         """The workspace's commit of a finished task names it (SPEC 3.7)."""
@@ -159,15 +164,16 @@ class Course:
             counts=self.tasks.counts(), depth=node.depth, pivots=self.pivots, answers=node.answers,
             rulings=[one.model_dump() for one in node.rulings],
         )  # fmt: skip
+        asked = sum(one.verdict == "CLARIFY" for one in node.rulings)
         ruling = self.bounds.ruling(
-            said, attempts=len(node.attempts), depth=node.depth, pivots=self.pivots, asked=len(node.answers)
-        )
+            said, attempts=len(node.attempts), depth=node.depth, pivots=self.pivots, asked=asked
+        )  # fmt: skip
         node.rulings.append(ruling)
         self.run.note("diagnosed", task=node.id, title=node.title, **ruling.model_dump())
         return ruling, said
 
     def follow(self, node: Node, ruling: Ruling, said: Diagnosis) -> Outcome | None:
-        self.advice = ruling.advice or ruling.reason
+        self.advice = (ruling.advice or ruling.reason) if ruling.verdict in ("REPLAN", "PIVOT") else ""
         if ruling.verdict == "IMPOSSIBLE":
             return self.impossible(ruling, said)
         if ruling.verdict == "PIVOT":
@@ -216,6 +222,7 @@ class Course:
         if self.verifications >= self.design.max_verifications or not self.run.affords("tasks", "verify"):
             detail = f"the goal was not verified: {'; '.join(gaps)}"
             return self.run.outcome("failed", "rejected", detail=detail, **self.facts())
+        self.run.keep("verify", "supervisor")
         return self.plan("gaps", gaps=gaps)
 
     def verified(self) -> tuple[Looked, int, list[str]]:
@@ -223,10 +230,10 @@ class Course:
         self.run.phase("verification")
         self.verifications += 1
         turn = self.run.scope("iteration")
-        looked = self.ground.look(turn, self.known.state)
+        looked = self.ground.look(turn, self.ground.fresh(self.known.state))
         found = self.against(looked)
         word = self.verdict(turn, looked, found)
-        score = min(word.score, CAP if found else 100)
+        score = min(word.score, Thresholds(approve=self.design.approval).cap if found else 100)
         gaps = [*(f"{one.name}: {one.text}" for one in found), *word.gaps]
         if score < self.design.approval and not gaps:
             gaps = [word.reason or "the supervisor does not approve"]
@@ -238,8 +245,11 @@ class Course:
         facts: dict[str, Any] = {"detail": str(end)}
         if self.run.ledger.budget.on_limit == "wrap_up" and self.looked is not None:
             found = [*self.against(self.looked), Found(name="ended_early", text=str(end))]
-            word = self.verdict(self.run, self.looked, found)
-            facts["gaps"] = [*(f"{one.name}: {one.text}" for one in found), *word.gaps]
+            facts["gaps"] = [f"{one.name}: {one.text}" for one in found]
+            try:
+                facts["gaps"] += self.verdict(self.run, self.looked, found).gaps
+            except BudgetExceeded as short:  # more than was kept: the end has its name and its facts all the same
+                facts["detail"] = f"{end} {short}"
         return self.run.outcome("stopped", end.reason, **facts, **self.facts())
 
     def verdict(self, turn: Run, looked: Looked, found: Sequence[Found]) -> Verified:

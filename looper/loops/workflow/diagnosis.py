@@ -27,7 +27,8 @@ class Bounds:
             return to
 
         if verdict == "CLARIFY" and (not said.question.strip() or asked >= MOST_QUESTIONS):
-            verdict = clamp("RETRY", f"{asked} questions were asked already" if asked else "no question was given")
+            why = f"{asked} questions were asked already" if said.question.strip() else "no question was given"
+            verdict = clamp("RETRY", why)
         if verdict == "IMPOSSIBLE" and attempts < self.min_attempts:
             verdict = clamp("RETRY", f"{attempts} of at least {self.min_attempts} attempts were made")
         if verdict == "RETRY" and attempts >= self.max_attempts:

@@ -7,6 +7,7 @@ A task may have a `workshop` for this design, an object with all or some of:
     groups(state)    failing checks that belong together; default: each failing rule by itself
     desk(state, words, checks, tokens)   what the coder is shown besides the brief
     became, last, violations (fields of its states)   what became of the coder's answer
+    fresh(state)             the state without the results of its tests
     evidence(state)          what testers and reviewers see, such as the change as a diff
     extended(state, tests)   the state with the tester's own tests
     back(start, state)       the state after a rollback; default: the better of the two
@@ -53,6 +54,11 @@ class Ground:
         state, signals = look(self.task, run, state)
         verdict = run.do("gate", self.task.evaluate, state)
         return Looked(state=state, signals=signals, verdict=verdict, checks=self.checks(state, verdict))
+
+    def fresh(self, state: Any) -> Any:
+        """The state without what is known of it, so that everything is run again."""
+        own = getattr(self.own, "fresh", None)
+        return own(state) if own else state
 
     def checks(self, state: Any, verdict: Evaluation) -> dict[str, Finding]:
         own: Any = getattr(self.own, "results", None)

@@ -51,6 +51,11 @@ class Thresholds(BaseModel, frozen=True):
             return "approve"
         return "revise" if score >= self.reject else "reject"
 
+    @property
+    def cap(self) -> int:
+        """The highest score of work in which code found a violation: below approval, whatever that is set to."""
+        return max(0, min(CAP, self.approve - 1))
+
 
 def marked(
     wanted: Mapping[str, Finding], regressions: Sequence[str], violations: Sequence[Found], thresholds: Thresholds
@@ -63,12 +68,12 @@ def marked(
     share = 1 - len(failed) / len(wanted) if wanted else 1.0
     score = round(100 - FAILING * (1 - share))
     if failed or found:
-        score = min(score, CAP)
-    if any(one.foul for one in found):
-        score = min(score, FOUL)
-    return Mark(
-        score=score, verdict=thresholds.verdict(score), failed=failed, regressions=list(regressions), violations=found
-    )
+        score = min(score, thresholds.cap)
+    foul = any(one.foul for one in found)
+    if foul:
+        score = min(score, FOUL, max(0, thresholds.reject - 1))
+    verdict = "reject" if foul else thresholds.verdict(score)
+    return Mark(score=score, verdict=verdict, failed=failed, regressions=list(regressions), violations=found)
 
 
 def lowered(mark: Mark, score: int, problems: Sequence[str], thresholds: Thresholds) -> Mark:
@@ -80,8 +85,11 @@ def lowered(mark: Mark, score: int, problems: Sequence[str], thresholds: Thresho
     return mark.model_copy(update={"score": score, "verdict": thresholds.verdict(score), "violations": found})
 
 
-def counted(word: Tested, checks: Mapping[str, Finding]) -> list[Found]:
-    """What does not add up in a tester's report (SPEC 3.3); a tester that is blocked has nothing to count."""
+def counted(word: Tested, checks: Mapping[str, Finding], mine: Mapping[str, Finding] | None = None) -> list[Found]:
+    """What does not add up in a tester's report (SPEC 3.3); a tester that is blocked has nothing to count.
+
+    `mine` are the checks that the task is about, by default all.
+    """
     if word.status == "blocked":
         return []
     passed = sum(finding.passed for finding in checks.values())
@@ -91,8 +99,9 @@ def counted(word: Tested, checks: Mapping[str, Finding]) -> list[Found]:
         f"{said} {what} were reported, {real} did" for said, real, what in wrong if said is not None and said != real
     ]
     found = [Found(name="counts_do_not_add_up", text="; ".join(told))] if told else []
-    if word.status == "passed" and failed and word.failed in (None, 0):
-        found.append(Found(name="reported_pass", text=f"the tester reported a pass while {failed} checks fail"))
+    open_ = sum(not finding.passed for finding in (checks if mine is None else mine).values())
+    if word.status == "passed" and open_ and word.failed in (None, 0):
+        found.append(Found(name="reported_pass", text=f"the tester reported a pass while {open_} checks fail"))
     return found
 
 

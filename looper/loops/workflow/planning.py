@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from looper.criteria import Finding
 from looper.loops.workflow.answers import Group, Planned, Review, TaskPlan
 from looper.loops.workflow.ground import Looked, put, resolved, stands_for
-from looper.loops.workflow.marks import CAP, Found
+from looper.loops.workflow.marks import Found, Thresholds
 from looper.loops.workflow.tree import Node, cycle_in
 from looper.run import Run
 
@@ -72,7 +72,7 @@ def _reviewed(
 ) -> tuple[int, list[str]]:
     """The score of a plan: the supervisor's, capped by what code found; subtasks are reviewed by code alone."""
     told = [f"{one.name}: {one.text}" for one in found]
-    ceiling = CAP if found else 100
+    ceiling = Thresholds(approve=design.approval).cap if found else 100
     if not design.review_plan or occasion.why in ("replan", "gaps"):
         return ceiling, told
     missed = uncovered(plan, occasion.groups)

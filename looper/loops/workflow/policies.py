@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from looper.loops.workflow.answers import (
+    MOST_CHECKS,
     Clarified,
     Diagnosis,
     Group,
@@ -35,7 +36,7 @@ def tasks(
     if why == "replan" and parent:
         groups = divided(groups, most)
     found = [_mend(number, group) for number, group in enumerate(merged(groups, most), 1)]
-    every = sorted({check for group in groups for check in group.checks})[:60]
+    every = sorted({check for group in groups for check in group.checks})[:MOST_CHECKS]
     while len(found) < fewest:
         found.append(_closing(len(found) + 1, every, [task.key for task in found]))
     return TaskPlan(approach="what fails together is mended together", tasks=found)
@@ -59,7 +60,7 @@ def divided(groups: Sequence[Group], most: int) -> list[Group]:
 def _mend(number: int, group: Group) -> Planned:
     return Planned(
         key=f"mend-{number}", title=f"make {group.name} pass"[:500] or "make it pass", description=group.note[:2000],
-        criteria=[f"{group.name} passes"[:500]], checks=group.checks[:60],
+        criteria=[f"{group.name} passes"[:500]], checks=group.checks[:MOST_CHECKS],
     )  # fmt: skip
 
 
@@ -82,12 +83,16 @@ def review_work(**_: Any) -> Review:
     return Review(score=70)
 
 
-def test(*, failing: Mapping[str, str], passed: int, total: int, **_: Any) -> Tested:
-    """The results as they are."""
+def test(
+    *, checks: Mapping[str, str], regressions: Sequence[str], passed: int, total: int, **_: Any
+) -> Tested:  # fmt: skip
+    """The results as they are: of the checks of the task, and of what passed before it."""
     if not total:
         return Tested(status="blocked", reason="no check gave a result")
-    problems = [f"{name}: {note}"[:500] for name, note in list(failing.items())[:8]]
-    return Tested(status="failed" if failing else "passed", passed=passed, failed=total - passed, problems=problems)
+    told = [f"{name}: {said}" for name, said in checks.items() if said != "passed"]
+    told += [f"{name}: passed before" for name in regressions]
+    problems = [one[:500] for one in told[:8]]
+    return Tested(status="failed" if told else "passed", passed=passed, failed=total - passed, problems=problems)
 
 
 def diagnose(*, attempts: Sequence[Mapping[str, Any]], planned: Any, **_: Any) -> Diagnosis:

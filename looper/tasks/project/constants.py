@@ -22,6 +22,8 @@ def text_of(node: ast.AST, depth: int = 0) -> str:
         return _joined(node, depth)
     if isinstance(node, ast.JoinedStr):
         return "".join(text_of(part, depth + 1) or UNKNOWN for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return text_of(node.value, depth + 1)
     if isinstance(node, ast.Subscript):
         return _backwards(node, depth)
     return _called(node, depth) if isinstance(node, ast.Call) else ""

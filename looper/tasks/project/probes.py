@@ -22,7 +22,8 @@ class SuiteProbe:
         return state.report is None
 
     def test(self, state: Tree) -> Signal:
-        report = self.task.run(state.changed)
+        known = not state.changed and not state.again  # the brief has run them on the project as given
+        report = self.task.first if known else self.task.run(state.changed)
         passed = sum(test.outcome == "passed" for test in report.tests)
         bad = sum(test.outcome in ("failed", "error") for test in report.tests) + len(report.broken)
         value = passed / (passed + bad) if passed + bad else 0.0

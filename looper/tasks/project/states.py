@@ -114,6 +114,8 @@ class Tree(BaseModel):
     """The same in words: what changed, or why nothing did."""
     violations: list[Violation] = []
     """Of the last answer."""
+    again: bool = False
+    """Whether the tests are to be run although these very files were tested before."""
 
 
 class Decision(BaseModel):

@@ -41,6 +41,9 @@ class Workshop:
         own = {f"{TESTER_FOLDER}/{name}": text for name, text in tests.items()}
         return state.model_copy(update={"changed": {**state.changed, **own}, "report": None})
 
+    def fresh(self, state: Tree) -> Tree:
+        return state.model_copy(update={"report": None, "again": True})
+
     def back(self, start: Tree, state: Tree) -> Tree:
         """The files as they were; what the coder was shown he has seen."""
         return start.model_copy(update={"shown": state.shown})
