@@ -55,6 +55,9 @@ class Paper(Page):
     def observe(self, plan: Draft) -> Sheet:
         return Sheet(text=plan.text, phase="B")
 
+    def notes(self, state: Sheet) -> dict[str, str]:
+        return {rule: f"no {self.rows[rule][1]}" for rule in self.evaluate(state).failed}
+
     def probes(self) -> list[Any]:
         return [Reading()]
 

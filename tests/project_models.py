@@ -19,7 +19,8 @@ STEPS = {
 Answer = Mapping[str, Any]
 Script = Mapping[str, "Sequence[Answer] | Callable[[str], Answer]"]
 """By step the answers in their order, the last one again and again; or a function of the prompt."""
-SEAT = ("price.input=0.0", "price.output=0.0", "backoff=0.001", "schema=prompt")
+SEAT = ("backoff=0.001", "schema=prompt")
+FREE = "{input: 0.0, output: 0.0}"
 
 
 @dataclass
@@ -86,7 +87,8 @@ def spoken(script: Script) -> Iterator[tuple[Model, list[str]]]:
     """The model and the settings that seat it in every role of the script."""
     model = Model(script)
     with ModelServer(model) as server:
-        yield model, ["model=openai/test", f"model.base_url={server.url}", *(f"model.{one}" for one in SEAT)]
+        yield model, ["model=openai/test", f"model.base_url={server.url}", f"model.price={FREE}",
+                     *(f"model.{one}" for one in SEAT)]  # fmt: skip
 
 
 def ran(place: Path, workspace: Path, script: Script, *settings: str, loop: str = "workflow") -> Ran:
@@ -99,8 +101,8 @@ def coded(place: Path, workspace: Path, code: Any, *settings: str, loop: str = "
     """The same with a model as coder alone; policies fill the other roles."""
     model = Model({"code": code})
     with ModelServer(model) as server:
-        url = f"base_url={server.url}"
-        seat = ["model=offline", f"agents.{role}.model=openai/test", *(f"+agents.{role}.{one}" for one in (url, *SEAT))]
+        own = (f"base_url={server.url}", "price.input=0.0", "price.output=0.0", *SEAT)
+        seat = ["model=offline", f"agents.{role}.model=openai/test", *(f"+agents.{role}.{one}" for one in own)]
         return commanded(place, workspace, *seat, *settings, loop=loop, model=model)
 
 

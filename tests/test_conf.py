@@ -136,6 +136,7 @@ def without_targets(node: Any) -> Any:
 
 CONTENT = (
     "sandbox", "seed", "prompts", "recording", "goal", "sources", "rules", "checks", "holdout_checks", "reference",
+    "tests", "holdout_tests",
 )  # fmt: skip
 """What a task's file brings itself: no default could say it."""
 

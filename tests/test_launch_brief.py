@@ -1,4 +1,4 @@
-"""The shipped document launch_brief: its reference passes, alone and joined by a team; each damage fails what it breaks."""
+"""The shipped document launch_brief: its reference passes, alone and joined; each damage fails what it breaks."""
 
 import datetime
 import re
@@ -14,6 +14,9 @@ from document_tasks import reference, task
 
 from looper.checks.examine import examine, vacuous
 from looper.checks.kinds import Check, Script
+from looper.checks.reading import pattern
+from looper.checks.reading import sections as counted
+from looper.checks.reading.parts import Artifact, Missing
 from looper.loops.cabal.board.acceptance import accept
 from looper.loops.cabal.board.answers import Charter
 from looper.loops.cabal.board.joined import accepted, joined
@@ -34,7 +37,8 @@ LOG = """# Log of decisions
 
 #### The launch was on 8 September TODO!
 
-The Aurelia Foundation, 48 hours, 5,000 euros and three quarters were taken out; see [gone](#nowhere). Call 0555 014 772.
+The Aurelia Foundation, 48 hours, 5,000 euros and three quarters were taken out; see [gone](#nowhere).
+Call 0555 014 772.
 """
 """What a chair may write into a Change Log: every check looks only at what is before it."""
 
@@ -47,13 +51,23 @@ def hidden() -> dict[str, list[Check]]:
     return {name: typed(name, rows) for name, rows in task(NAME).holdout_checks.items()}
 
 
+def reads(check: Check, text: str) -> bool:
+    read: Any = {"pattern": pattern.read, "sections": counted.read}[check.kind]
+    artifact = Artifact(text)
+    try:
+        problems, _, _ = read(check, artifact, artifact.pieces(check))
+    except Missing:
+        return False
+    return not problems
+
+
 @pytest.fixture
 def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A check's verdict; scripts of ours run in this process, which is ten times as fast as the sandbox."""
+    """A check's verdict; ours run in this process, which is ten times as fast as the sandbox."""
 
     def passes(check: Check, text: str) -> bool:
         if not isinstance(check, Script):
-            return examine(check, text, task(NAME).bench).passed
+            return reads(check, text)
         said: list[bool] = []
         (tmp_path / check.file).write_text(text, encoding="utf-8")
         with monkeypatch.context() as patch:
@@ -114,8 +128,6 @@ def test_an_empty_document_passes_no_check() -> None:
     for rows in (*visible().values(), *hidden().values()):
         for check in rows:
             assert not vacuous(check, bench), check
-            assert not examine(check, "", bench).passed, check
-    assert not any(found.passed for found in task(NAME).parse(" \n").findings.values())
 
 
 def test_the_brief_shows_the_sources_and_neither_the_reference_nor_a_check() -> None:
@@ -136,9 +148,9 @@ VISIBLE: list[tuple[str, int, str, str]] = [
     ("a.correctness.accuracy", 0, "from 17 September 2026 the repair", "from 18 September 2026 the repair"),
     ("a.correctness.accuracy", 0, "They are moved on 3 September.", "They are moved before the launch on 8 September."),
     ("a.correctness.accuracy", 0, "They are moved on 3 September.", "They are moved. The launch is on 10 September."),
-    ("a.completeness.sections", 0, "## Audience and message", "## Who it is for\n\n**One two three four five six.**\n\n##"
-     "# Audience and message\n\n**One two three four five six seven.**\n\n## More"),
-    ("a.completeness.examples", 0, "  Example: the", "  Say the"),
+    ("a.completeness.sections", 0, "## Features", "## Features\n\n"
+     "Example: English\n\nExample: German\n\nExample: Turkish\n\nExample: Arabic\n\n## More"),
+    ("a.completeness.examples", 0, "  Example: a student", "  A student"),
     ("a.completeness.examples", 0, "  Example: on the photo", "  On the photo"),
     ("a.security.confidential", 0, "The city council has", "The Aurelia Foundation gives more. The city council has"),
     ("a.correctness.budget", 0, "| 705.60 |", "| 588.00 |"),
@@ -148,18 +160,19 @@ VISIBLE: list[tuple[str, int, str, str]] = [
     ("a.correctness.budget", 0, "| | Total |", "| B9 | Reserve |"),
     ("a.completeness.timeline", 0, "re:(\\| T2 .*\n)(\\| T4 .*\n)", r"\2\1"),
     ("a.completeness.timeline", 0, "re:\\| T9 .*\n", ""),
-    ("a.completeness.timeline", 0, "participants | Petra Holm |", ""),
+    ("a.completeness.timeline", 0, "Thursday 15 October 2026 | First", "four weeks later | First"),
     ("a.completeness.timeline", 0, "First figures | Petra Holm |", "First figures | finance |"),
     ("a.completeness.risks", 0, "re:\\| Text messages cost .*\n", ""),
     ("a.completeness.risks", 0, "re:(\\| Text messages cost [^|]*\\|).*\n", r"\1 | Petra Holm |\n"),
     ("a.completeness.risks", 0, "by e-mail first | Petra Holm |", "by e-mail first | |"),
     ("a.quality.message", 0, "re:\\*\\*From 17 .*\\*\\*", "From 17 September you choose."),
     ("a.quality.message", 0, "re:\\*\\*From 17 .*\\*\\*", f"**From 17 September you {'may ' * 20}choose.**"),
-    ("a.quality.press", 0, "Three more branches follow in November.", "Three more branches follow. " + "More words. " * 20),
-    ("a.quality.press", 0, "re:Broken toaster(?s:.*?)list is asked\\.", "From 17 September 2026 at Central, Northgate, Quayside."),
+    ("a.quality.press", 0, "Three more branches follow in November.", f"Three more {'and more ' * 20}."),
+    ("a.quality.press", 0, "re: They describe(?s:.*?)It opens",
+     "\n\n\"Volunteers help and promise nothing,\" she says. It opens"),
     ("a.quality.press", 0, "first day at mendery.harbourfield.example.", "first day at our address."),
     ("a.quality.press", 0, "Repairs are free. Visitors pay only", "- Repairs are free.\n- Visitors pay only"),
-    ("a.completeness.faq", 0, "re:### Is a repair guaranteed\\?\n\n.*\n.*\n\n", ""),
+    ("a.completeness.faq", 0, "re:### Is a repair guaranteed(?s:.*?)### Which", "### Which"),
     ("a.completeness.faq", 0, "re:\\?\n\nNothing. (?s:.*?)###", "?\n\nNothing.\n\n###"),
     ("b.quality.structure", 0, "### What does a repair", "##### What does a repair"),
     ("b.quality.structure", 0, "## Risks", "# Risks"),
@@ -181,8 +194,9 @@ HIDDEN: list[tuple[str, int, str, str]] = [
     ("scope", 0, "on the launch day, in English,", "on the launch day, in English, Ukrainian,"),
     ("scope", 0, "- **Reminder.**", "- **Donations.** Visitors donate by card.\n- **Reminder.**"),
     ("scope", 1, "Ukrainian follows in November.", "More languages follow in November."),
-    ("scope", 2, "re:### Can visitors donate .*\n\n.*\n", "### Is there a shop?\n\nNo, there is no shop at any of the branches.\n"),
-    ("pilot", 0, "re:293 of them left repaired, which is 71 %(?s:(.*?))293 of 412 things", r"most left repaired\1most things"),
+    ("scope", 2, "re:### Can visitors donate .*\n\n.*\n",
+     "### Is there a shop?\n\nNo, there is no shop at any branch.\n"),
+    ("pilot", 0, "re:293 of them left repaired, which is 71(?s:(.*?))293 of 412", r"most\1most"),
     ("pilot", 1, "293 of 412 things left repaired.", "Three quarters of the things left repaired, 293 of 412."),
     ("quote", 0, "knew which screw to turn,", "knew the right screw,"),
     ("quote", 1, "says Margit Solheim, director", "says the director"),
@@ -246,22 +260,39 @@ def test_notes_on_the_budget_do_not_give_the_amount_away() -> None:
 
 def test_other_ways_to_write_the_same_are_as_good(inside) -> None:
     text = damaged(
-        reference(NAME), ("## Timeline", "## 3. Timeline"), ("(#timeline)", "(#3-timeline)"), ("(#timeline)", "(#3-timeline)"),
+        reference(NAME), ("## Timeline", "## 3. Timeline"),
+        ("(#timeline)", "(#3-timeline)"), ("(#timeline)", "(#3-timeline)"),
         ("| 1,296.00 |", "| 1296.00 EUR |"), ("| | Total | 5,663.00 |", "| **Total** | | **€5,663.00** |"),
         ("| T7 | Thursday 17", "| **T7** | Thursday, 17"), ("| T8 | Wednesday ", "| `T8` | "),
-        ("## Press text", "## **Press text**"), ('"A lamp', "\u201cA lamp"), ('turn,"', "turn,\u201d"),
+        ("## Press text", "## **Press text**"), ("# Mendery 2 launch brief", "# Launch Mendery 2 on 17 September."),
+        ("  Example: Mrs", "  - **Example**: Mrs"), ("mendery.harbourfield.example", "<https://mendery.harbourfield.example>"),
+        ("[text](#press-text)", "[text](#press)\n<a id=\"press\"></a>"), ("### What does", "### 1. What does"),
+        ('"A lamp', "\u201cA lamp"), ('turn,"', "turn,\u201d"),
         ("|---|---|---:|", "| :--- | :-: | ---: |"), ("because nobody knew", "because\nnobody knew"),
     )  # fmt: skip
     assert inside(visible(), text) == {}
     assert inside(hidden(), text) == {}
 
 
-def test_windows_line_ends_are_as_good() -> None:
+def test_windows_line_ends_are_as_good(inside) -> None:
     text = reference(NAME).replace("\n", "\r\n")
-    assert task(NAME).notes(task(NAME).parse(text)) == {}
-    verdict = task(NAME).holdout(text)
-    assert verdict is not None
-    assert verdict.failed == []
+    assert inside(visible(), text) == {}
+    assert inside(hidden(), text) == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The go or no-go for the launch on 10 September is final.",
+        "First figures come four weeks after launch on 15 October.",
+        "Read more [here][steps].\n\n[steps]: #timeline\n",
+        "Sit at the third-floor desk with your library card at 17:00 in November 2026.",
+    ],
+)
+def test_harmless_words_are_no_finding(inside, words) -> None:
+    text = damaged(reference(NAME), ("  Example: Mrs Arslan", f"  {words}\n  Example: Mrs Arslan"))
+    assert inside(visible(), text) == {}
+    assert inside(hidden(), text) == {}
 
 
 # A team
@@ -309,14 +340,6 @@ def test_the_reference_in_six_products_passes_as_a_joined_document(inside, paren
     assert "8 September" in text.partition("## Change Log")[2]
     assert inside(visible(), text) == {}
     assert inside(hidden(), text) == {}
-
-
-def test_a_joined_document_passes_in_the_sandbox() -> None:
-    text = joined(finished())
-    assert task(NAME).notes(task(NAME).parse(text)) == {}
-    verdict = task(NAME).holdout(text)
-    assert verdict is not None
-    assert verdict.failed == []
 
 
 def test_what_is_wrong_before_the_change_log_is_seen_in_a_joined_document(inside) -> None:

@@ -1,6 +1,6 @@
 """Coders that cheat: each is caught by name in journal and status, and none of them meets the gate (issue 5)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +56,11 @@ FOULS: dict[str, list[tuple[str, Mapping[str, Any]]]] = {
 
 
 @pytest.fixture(scope="module", params=FOULS)
-def fouled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[str], Ran]]:
+def fouled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Ran]:
     """The names that must be found, in their order, and the run."""
     place = tmp_path_factory.mktemp(request.param)
     cases = FOULS[request.param]
-    yield [name for name, _ in cases], coded(place, written(place / "project"), [said for _, said in cases], *ONCE)
+    return [name for name, _ in cases], coded(place, written(place / "project"), [said for _, said in cases], *ONCE)
 
 
 def unmet(run: Ran) -> None:
@@ -95,8 +95,13 @@ def test_each_foul_is_in_the_journal_by_its_name(fouled: tuple[list[str], Ran]):
 
 
 def test_a_foul_is_not_called_an_edit_that_does_not_fit(fouled: tuple[list[str], Ran]):
-    _, run = fouled
-    assert "edit_does_not_apply" not in run.violations or {*fouled[0]} & {"outside_workspace"}
+    """Where an edit fits and may not be made, that it may not be made is all there is to say."""
+    names, run = fouled
+    turns = zip(names, run.notes("iteration_advanced"), strict=True)
+    wrong = [
+        name for name, turn in turns if name != "outside_workspace" and "edit_does_not_apply" in turn["violations"]
+    ]
+    assert wrong == []
 
 
 def test_all_fouls_are_in_the_detail_and_in_the_status(fouled: tuple[list[str], Ran]):
@@ -146,7 +151,11 @@ def test_a_test_of_the_coders_own_that_is_always_true_does_not_count(tmp_path: P
 
 
 def test_the_same_edit_for_ever_ends_by_name(tmp_path: Path):
-    run = coded(tmp_path, written(tmp_path / "project"), [edits(passage("shop/price.py", "Prices", "Prices!"))])
+    run = coded(
+        tmp_path,
+        written(tmp_path / "project"),
+        [edits(passage("shop/price.py", '"""Prices."""', '"""Prices, all of them."""'))],
+    )
     assert run.end == ("failed", "impossible")
     assert run.detail.startswith("impossible: ")
     unmet(run)
@@ -167,7 +176,7 @@ def test_asking_for_files_for_ever_ends_by_name(tmp_path: Path):
     [
         ("while True:\n    pass", "did not end within 2 s"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "ended without a report"),
-        ("import os\nleave = vars(os)[''.join(chr(n) for n in (95, 101, 120, 105, 116))]\nleave(0)", "without a report"),
+        ("import os\nname = ''.join(map(chr, (95, 101, 120, 105, 116)))\nvars(os)[name](0)", "without a report"),
     ],
 )  # fmt: skip
 def test_code_that_keeps_its_tests_from_ending_is_no_pass(code: str, named: str, tmp_path: Path):
@@ -214,18 +223,18 @@ def test_a_link_out_of_the_project_is_never_written_through(tmp_path: Path):
     assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == ["notes.py"]
     assert (folder / "price.py").is_symlink()
     assert "price.py" in run.model.prompts("code")[1]
-    assert "out/notes.py" in run.said.err + run.detail
+    assert "out/notes.py" in run.said.err
     assert (folder / "shop/price.py").read_text() == PRICE, "all of the change or nothing"
 
 
 # The other designs
 
 
-@pytest.mark.parametrize("loop", ["baseline", "adaptive", "reflex"])
-def test_edited_tests_are_caught_under_every_design(loop: str, tmp_path: Path):
+@pytest.mark.parametrize(("loop", "role"), [("baseline", "actor"), ("adaptive", "writer"), ("reflex", "refiner")])
+def test_edited_tests_are_caught_under_every_design(loop: str, role: str, tmp_path: Path):
     cheat = edits(file("tests/test_price.py", TEST.replace("== 7", "== 4")), why="easier")
     more = ("confirm=yes",) if loop == "reflex" else ()
-    run = coded(tmp_path, written(tmp_path / "project"), [cheat], *more, loop=loop, role="writer")
+    run = coded(tmp_path, written(tmp_path / "project"), [cheat], *more, loop=loop, role=role)
     assert run.end[0] in ("stopped", "failed")
     assert not run.state["outcome"]["passed"]
     assert "tests_edited" in (run.folder / "history.jsonl").read_text()

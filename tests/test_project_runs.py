@@ -18,7 +18,6 @@ from project_models import Ran, coded, commanded, edits, file, passage, ran
 from project_runs import COUNTED, GIVEN, HIDDEN, PRICED, REFERENCE, project, written
 
 from looper.checks.running.reports import SuiteReport, TestResult
-from looper.checks.running.suite import Suite
 from looper.journal import Journal
 from looper.tasks.project import task as module
 from looper.tasks.project.states import Edits, Tree
@@ -162,16 +161,14 @@ PARTS = {
 }
 
 
-def tested(prompt: str) -> dict[str, Any]:
-    """A tester that reads the counts it is given."""
+def counted(prompt: str) -> dict[str, Any]:
+    """A tester that reads the counts it is given, and judges the checks of the task alone."""
     found = re.search(r"(\d+) of (\d+) checks pass", prompt)
     assert found
     passed, total = int(found[1]), int(found[2])
-    return {"status": "passed" if passed == total else "failed", "passed": passed, "failed": total - passed}
-
-
-def honest(prompt: str) -> dict[str, Any]:
-    return {**tested(prompt), "status": "passed", "problems": ["nothing of the task itself is missing"]}
+    own = prompt.partition("The checks of the task:")[2].partition("Everything that does not pass:")[0]
+    done = all(line.endswith(": passed") for line in own.splitlines() if line.startswith("tests"))
+    return {"status": "passed" if done else "failed", "passed": passed, "failed": total - passed}
 
 
 SCRIPT: Mapping[str, Any] = {
@@ -184,7 +181,7 @@ SCRIPT: Mapping[str, Any] = {
         edits(passage("books/report.py", "] = entry.amount", "] = -entry.amount"), why="a guess"),
         edits(passage("books/report.py", "] = -entry.amount", "] = months.get(entry.date[:7], 0) + entry.amount")),
     ],
-    "test": lambda prompt: tested(prompt),
+    "test": lambda prompt: counted(prompt),
     "diagnose": [{"verdict": "REPLAN", "reason": "two things at once", "advice": "one by one"}],
     "verify": [{"score": 95}],
     "review_work": [{"score": 90}],
@@ -214,10 +211,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 def test_a_seeded_fault_is_mended_through_plan_failure_replan_and_verification(whole: Ran):
     assert whole.said.code == 0, whole.said.err
     assert whole.end == ("completed", "verified")
-    assert [step for step, _ in whole.model.asked if step != "test"] == [
-        "tasks", "tasks", "review_plan", "code", "code", "diagnose", "tasks", "code", "code", "code", "code", "code",
-        "verify",
-    ] or whole.model.asked[0][0] == "tasks"  # fmt: skip
+    asked = [step for step, _ in whole.model.asked if step != "test"]
+    assert asked == [
+        "tasks", "review_plan", "tasks", "review_plan", "code", "code", "diagnose", "tasks", "code", "code", "code",
+        "code", "code", "verify",
+    ]  # fmt: skip
     assert [(one["said"], one["verdict"]) for one in whole.notes("diagnosed")] == [("REPLAN", "REPLAN")]
 
 
@@ -252,7 +250,7 @@ def test_the_users_folder_is_as_it_was(whole: Ran):
 def test_every_feedback_is_in_the_next_prompt_of_the_coder(whole: Ran):
     prompts = whole.model.prompts("code")
     assert "claimed_pass" in prompts[1]
-    assert "assert 80000 == -80000" in prompts[1]
+    assert "could not convert string to float: '2,000.00'" in prompts[1]
     assert "one by one" in whole.model.prompts("tasks")[2]
     assert "another sign" in whole.model.prompts("diagnose")[0]
     assert '.lstrip("-")' in prompts[2], "the failed attempt was rolled back"
@@ -381,7 +379,8 @@ def killed(place: Path, at: int) -> Path:
 
 def ended(run: Path) -> dict[str, Any]:
     outcome = json.loads((run / "run.json").read_text())["outcome"]
-    return {key: outcome[key] for key in ("status", "reason", "artifact", "score", "facts")}
+    kept = {key: outcome[key] for key in ("status", "reason", "score", "passed", "facts")}
+    return kept | {"patch": (run / "patch.diff").read_text()}
 
 
 @pytest.mark.usefixtures("scripted")
@@ -393,7 +392,7 @@ def test_killed_anywhere_it_ends_the_same_and_the_workspace_agrees_with_the_jour
     assert "REPLAN" in [one["verdict"] for one in unkilled.notes("diagnosed")]
     lines, log = len(unkilled.events), git(unkilled.folder / "workspace", "log", "--format=%H %s")
     assert log.count("\n") >= 3
-    for number, at in enumerate(range(3, lines, max(1, lines // 9))):
+    for number, at in enumerate(range(3, lines, max(1, lines // 6))):
         place = tmp_path / f"killed-{at}"
         written(place / "project")
         run = killed(place, at)
@@ -426,7 +425,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of a thousand files."""
     folder = written(tmp_path_factory.mktemp("large") / "project")
     body = "".join(
-        f'def work_{n}(total, price, count=1):\n    """The price of {n}, counted."""\n    return total + price * count\n\n\n'
+        f'def work_{n}(total, price, count=1):\n    """The price of {n}."""\n    return total + price * count\n\n\n'
         for n in range(12)
     )
     for number in range(1000):
@@ -466,10 +465,10 @@ def test_a_run_on_it_ends(large: Path, tmp_path: Path):
 
 
 def test_a_testers_own_test_is_run_and_counts_and_coverage_is_shown(tmp_path: Path):
-    free = "from shop.price import total\n\n\ndef test_free():\n    assert total([(0, 5)]) == 0\n    assert total([(2, 5)]) == 10\n"
-    wrong = [edits(passage("shop/price.py", "sum(price for price", "sum(price + count - 1 for price"))]
+    free = "from shop.price import total\n\n\ndef test_free():\n    assert total([(2, 5), (0, 5)]) == 10\n"
+    wrong = [edits(passage("shop/price.py", "sum(price for price", "sum(price * min(count, 2) for price"))]
     right = edits(
-        passage("shop/price.py", "price + count - 1 for", "price * count for"), passage("shop/cart.py", *COUNTED)
+        passage("shop/price.py", "price * min(count, 2) for", "price * count for"), passage("shop/cart.py", *COUNTED)
     )
     plan = {"tasks": [todo("a", "prices", "tests/test_price.py::test_nothing"), todo("b", "cart", "tests/test_cart.py"),
                       todo("c", "all", "tests/test_price.py")]}  # fmt: skip
@@ -477,7 +476,7 @@ def test_a_testers_own_test_is_run_and_counts_and_coverage_is_shown(tmp_path: Pa
     plan["tasks"][0]["checks"] = ["tests/test_price.py::test_counts"]
 
     def answers(prompt: str) -> Mapping[str, Any]:
-        return adds if "test_free" not in prompt else tested(prompt)
+        return adds if "test_free" not in prompt else counted(prompt)
 
     script = {
         "tasks": [plan], "review_plan": [{"score": 90}], "code": [*wrong, right], "test": answers,
@@ -491,9 +490,8 @@ def test_a_testers_own_test_is_run_and_counts_and_coverage_is_shown(tmp_path: Pa
     assert "tests_by_looper/test_free.py" in files(run.folder / "workspace")
 
 
-@pytest.mark.parametrize("skill", [1.0])
-def test_a_command_of_the_users_own_decides_by_its_report(skill: float, tmp_path: Path):
-    run = simulated(tmp_path, "task.suite.command=[python,-m,pytest,'--junitxml={junit}']", skill=skill)
+def test_a_command_of_the_users_own_decides_by_its_report(tmp_path: Path):
+    run = simulated(tmp_path, "task.suite.command=[python,-m,pytest,'--junitxml={junit}']")
     assert run.end == ("completed", "verified"), run.said.err
     assert COUNTED[1] in files(run.folder / "workspace")["shop/cart.py"]
     assert PRICED[1] in files(run.folder / "workspace")["shop/price.py"]
@@ -502,7 +500,7 @@ def test_a_command_of_the_users_own_decides_by_its_report(skill: float, tmp_path
 # The other designs
 
 
-@pytest.mark.parametrize("loop", ["adaptive", "baseline", "reflex", "once"])
+@pytest.mark.parametrize("loop", ["adaptive", "baseline", "reflex"])
 def test_every_other_design_reaches_the_gate_with_good_roles(loop: str, tmp_path: Path):
     run = simulated(tmp_path, loop=loop)
     assert run.end[0] == "completed", run.said.err
@@ -550,7 +548,3 @@ def test_wrong_input_is_one_sentence_and_leaves_no_run(workspace: str, settings:
     assert words in said.refusal
     left = [path.name for path in (tmp_path / "outputs").glob("*")] if (tmp_path / "outputs").exists() else []
     assert left in ([], ["project"]), left
-
-
-def test_the_suites_settings_are_those_of_the_command():
-    assert Suite(seconds=20).command == []

@@ -65,7 +65,7 @@ class Templates:
     prompt: str = ""
     """Jinja2; empty: the context as delimited data."""
     prompts: dict[str, RolePrompt] = Field(default_factory=dict)
-    """Templates by step or role, before `system` and `prompt`."""
+    """Templates by step or role, before `system` and `prompt`; `+STEP` is put behind what is chosen for a step."""
 
     def messages(self, question: Question, *, form: bool = True) -> Messages:
         """The system and user message of `question`; `form` adds the JSON Schema of the answer."""
@@ -193,6 +193,11 @@ def render(question: Question, system: str, prompt: str, *, form: bool, limit: i
 
 
 def chosen(question: Question, system: str, prompt: str, prompts: Mapping[str, Prompt]) -> tuple[str, str]:
-    """The templates for the question: those of its step, then of its role, then the agent's."""
-    own, role = (prompts.get(name, Prompt()) for name in (question.step, question.role))
-    return own.system or role.system or system, own.prompt or role.prompt or prompt
+    """The templates for the question: those of its step, then of its role, then the agent's.
+
+    What a design has to say behind whatever a task says at a step is under `+STEP`.
+    """
+    own, role, more = (prompts.get(name, Prompt()) for name in (question.step, question.role, f"+{question.step}"))
+    words = own.prompt or role.prompt or prompt
+    both = f"{words.rstrip()}\n{more.prompt}" if words and more.prompt else words
+    return own.system or role.system or system, both

@@ -186,7 +186,7 @@ def _mistaken(value: Any) -> BaseModel:
             for one in output.inspections
         ]  # fmt: skip
         return value.model_copy(update={"final_output": output.model_copy(update={"inspections": turned})})
-    if isinstance(output, Planned) and output.assignments:
+    if isinstance(output, Planned) and len(output.assignments) > 1:
         fewer = output.model_copy(update={"assignments": output.assignments[:-1]})
         return value.model_copy(update={"final_output": fewer})
     return value

@@ -160,6 +160,8 @@ class Mission:
             found = self.party.verdicts()
             return {one: told_of(found[one], found[one].failed) for one in fresh if one in found}
         draft = self.truth.of_draft(turn, self.board)
+        if draft:  # evaluated, so it may be the best so far (SPEC 0.3); the gate is met by what is accepted alone
+            self.run.consider(draft.artifact, draft.verdict.model_copy(update={"passed": False}))
         return dict.fromkeys(fresh, told_of(draft.verdict, draft.failures)) if draft else {}
 
     def judge(self, turn: Run) -> None:

@@ -146,7 +146,7 @@ class Course:
         """Rolled back, diagnosed, and what the diagnosis says (document 001, Supervisor Diagnosis)."""
         self.tasks.move(node, "failed")
         self.looked = self.ground.back(self.known, done.looked)
-        self.told("rolled_back", node)
+        self.told("rolled_back" if self.ground.rolls_back else "failed", node)
         if done.level == "abort":
             names = sorted({one["name"] for cycle in done.attempt.cycles for one in cycle.violations if one["foul"]})
             detail = f"task {node.id}: {', '.join(names)}: {self.fouls} attempts to get past the rules; stopped."

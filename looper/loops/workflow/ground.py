@@ -48,6 +48,7 @@ class Ground:
         self.task = task
         self.own = getattr(task, "workshop", None)
         self.step: str = getattr(self.own, "coding", "act")
+        self.rolls_back = hasattr(self.own, "back")
 
     def look(self, run: Run, state: Any) -> Looked:
         """Tests and probes on a state, run by code, and the gate's verdict."""

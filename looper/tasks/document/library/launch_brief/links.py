@@ -22,6 +22,7 @@ for head in brief.whole:
     anchor = re.sub(r"[^\w\- ]", "", head.title.lower()).replace(" ", "-")
     anchors[anchor] = count = anchors.get(anchor, -1) + 1
     known.add(f"{anchor}-{count}" if count else anchor)
+known.update(re.findall(r"<a\b[^<>]*\b(?:id|name)=[\"']([^\"'<>]+)", brief.text))
 LINK = re.compile(r"\[([^\[\]]*)\]\(<?([^()\s>]*)>?\)")
 links = [(text, unquote(target)) for text, target in LINK.findall(brief.text)]
 problems = [f"the link to {target or 'nothing'!r} has no text" for text, target in links if not text.strip()]
@@ -29,7 +30,9 @@ for _, target in links:
     inner = target.startswith("#")
     if (inner and target[1:] not in known) or not (inner or target.startswith(("https://", "http://", "mailto:"))):
         problems.append(f"the link {target[:60]!r} leads to nothing in this document")
-problems += [f"the link label {label!r} is not defined" for label in re.findall(r"\]\[([^\]\n]+)\]", brief.text)]
+labels = {label.casefold() for label in re.findall(r"^ {0,3}\[([^\]\n]+)\]:", brief.text, re.MULTILINE)}
+used = re.findall(r"\]\[([^\]\n]+)\]", brief.text)
+problems += [f"the link label {label!r} is not defined" for label in used if label.casefold() not in labels]
 inner = [target for _, target in LINK.findall(brief.without("Contents")) if target.startswith("#")]
 problems += [] if len(inner) >= LEAST else [f"sections are linked {len(inner)} times and should be {LEAST} times"]
 verdict(*note(problems))

@@ -23,6 +23,6 @@ QUOTATION = r"[\"\u201c\u00ab]\w[^\"\u201c\u201d\u00bb]{20,}[\"\u201d\u00bb]"
 problems += [] if re.search(QUOTATION, text) else ["Press text has no quotation"]
 lists = re.search(r"^\s*(?:[-*+]|\d+[.)])\s|^\s*\|", text, re.MULTILINE)
 problems += ["Press text has a list or a table, which no paper prints"] if lists else []
-asides = re.search(r"\[[^\]]*\](?!\()|<[^>]+>|\bword count\b", plain(text), re.IGNORECASE)
+asides = re.search(r"\[[^\]]*\](?!\()|<(?!https?:)[^>]+>|\bword count\b", plain(text), re.IGNORECASE)
 problems += [f"Press text has something that is not to be printed: {asides[0][:40]}"] if asides else []
 verdict(*note(problems))

@@ -1,4 +1,4 @@
-"""One way to write days, names and marks throughout."""
+"""One way to write days, names and marks throughout. The title may be a sentence: a team's is its mission."""
 
 import re
 import sys
@@ -17,8 +17,8 @@ WRONG = {
     rf"\b(?:{'|'.join(MONTHS)})\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!\d|:|\.\d|,\d)": "a day is written 3 May 2026",
     rf"\b\d{{1,2}}(?:st|nd|rd|th)\s+(?:of\s+)?(?:{'|'.join(MONTHS)})\b": "a day is written 3 May 2026",
     r"\b(?:TODO|FIXME|TBD|TBC|XXX|lorem ipsum)\b": "a left-over mark of a draft",
-    r"(?<!\w)(?:MENDERY|mendery)\b(?!\.harbourfield)": "the name is Mendery",
-    r"(?<![!\[(])!(?!\[)": "an exclamation mark",
+    r"(?<![\w#/@-])(?:MENDERY|mendery)\b(?!\.harbourfield)": "the name is Mendery",
+    r"(?<![\[<])!(?!\[)": "an exclamation mark",
 }
 brief = read()
 problems = [] if re.search(r"\w", brief.text) else ["there is no text"]
@@ -29,6 +29,6 @@ for number, line in enumerate(brief.lines, 1):
 problems += [
     f"line {head.line + 1}: a heading that ends with a punctuation mark"
     for head in brief.headings
-    if head.title.endswith((".", ":", ";", ","))
+    if head.level > 1 and head.title.endswith((".", ":", ";", ","))
 ]
 verdict(*note(problems))

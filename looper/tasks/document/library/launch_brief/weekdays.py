@@ -10,7 +10,7 @@ folder = tempfile.mkdtemp()
 Path(folder, "reading.py").write_text(READING, encoding="utf-8")
 sys.path.append(folder)
 
-from reading import WEEKDAYS, days, note, read
+from reading import WEEKDAYS, days, note, read, told
 
 text = read().text
 problems = [] if days(text) else ["there is no day"]
@@ -18,5 +18,5 @@ for day, place in days(text):
     before = re.search(r"\b(\w+day)\b[\s,|]*(?:the\s+)?$", text[max(0, place - 20) : place])
     name = before[1].capitalize() if before else ""
     if name in WEEKDAYS and name != WEEKDAYS[day.weekday()]:
-        problems.append(f"{day:%d.%m.} is no {name}")
+        problems.append(f"{told(day)} is no {name}")
 verdict(*note(problems))
