@@ -15,7 +15,7 @@ STEPS = {
     "You are the tester": "test", "A task failed": "diagnose", "Verify that the goal": "verify",
     "You change a project": "code", "You plan how a project is changed": "plan",
 }  # fmt: skip
-"""Words of the system prompt by which a role knows what it is asked."""
+"""Words of the system prompt by which a role knows what it is asked; a change in any other words is `code`."""
 Answer = Mapping[str, Any]
 Script = Mapping[str, "Sequence[Answer] | Callable[[str], Answer]"]
 """By step the answers in their order, the last one again and again; or a function of the prompt."""
@@ -32,7 +32,7 @@ class Model:
 
     def __call__(self, handler: Handler) -> None:
         system, *rest = (message["content"] for message in handler.book.requests[-1]["messages"])
-        step = next(name for words, name in STEPS.items() if words in system)
+        step = next((name for words, name in STEPS.items() if words in system), "code")
         number = len(self.prompts(step))
         self.asked.append((step, "\n".join(rest)))
         said = self.script[step]

@@ -130,15 +130,18 @@ SENSIBLE: dict[str, Callable[[Asked], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-class Listener(Handler):
-    """Answers by what was asked, whatever comes first."""
+def listener(mind: Mind) -> type[Handler]:
+    """A handler that answers by what was asked, whatever comes first."""
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.book.noted(body, {})
-        with self.book.lock:
-            text = self.book.mind.speak(body)  # type: ignore[attr-defined]
-        self.send(completion(text))
+    class Listener(Handler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.book.noted(body, {})
+            with self.book.lock:
+                text = mind.speak(body)
+            self.send(completion(text))
+
+    return Listener
 
 
 # The rules, each broken once
@@ -160,18 +163,20 @@ def resolution(collab: str) -> dict[str, Any]:
     return {"collab": collab, "outcome": "accepted", "reason": "true"}
 
 
+UGLY = {"criterion": "beauty", "importance": 5, "text": "Ugly."}
 RULES: dict[str, Any] = {
     "0 chair bootstrap": charter(BAD_TEAM, BAD_PRODUCTS),
     "1 chair assign": lambda asked: plan(asked) | {"done": True},
     "1 o1 compose": {"versions": [version("p1", "All about p1, see [[p:p77]].")]},
     "1 o2 compose": lambda asked: {"versions": [*compose(asked)["versions"], version("p2", "Once more."),
                                                 version("p3", "Not mine.")]},
-    "1 o1 peer_review": {"collabs": [concern("p2", 6, "Too dear."), concern("p2", 6, "too  dear."), concern("p1", 5, "Mine.")],
+    "1 o1 peer_review": {"collabs": [concern("p2", 6, "Too dear."), concern("p2", 6, "too  dear."),
+                                     concern("p1", 5, "Mine.")],
                          "remarks": [remark("zoe")]},
     "1 o2 peer_review": {"collabs": [concern("p1", 5, "There is nothing to see."), concern("p2", 5, "Fine, I think.")]},
-    "1 o3 peer_review": {"collabs": [concern("p2", 6, "Add the tax.")]},
+    "1 o3 peer_review": {"collabs": [concern("p2", 6, "Add the tax.")], "remarks": [remark("o1")]},
     "1 watchdog inspect": {"inspections": [inspection("p1", 2), inspection("p2", 3),
-                                           inspection("p3", 1, findings=[{"criterion": "beauty", "importance": 5, "text": "Ugly."}]),
+                                           inspection("p3", 1, findings=[UGLY]),
                                            inspection("p44", 1)]},
     "1 envoy present": {**TOLD, "messages": [*TOLD["messages"], {"member": "zoe", "text": "Hi."}], "accepted": ["p1"]},
     "2 o1 reflect": {"assessment": "Hm.", "resolutions": [resolution("c1"), resolution("c99")],
@@ -203,7 +208,8 @@ REASONS = [
     "There are 3 seats for operatives", "There is a product of this title, p1", "watchdog cannot own a product",
     "There is no parent nowhere", "The key p1 is the id of a product", "Not accepted yet: p1, p2, p3",
     "These citations lead nowhere: [[p:p77]]", "there is one version per assignment",
-    "p3 is not assigned to you in this round", "A duplicate of your c1 (open)", "p1 has no version; there is nothing to review",
+    "p3 is not assigned to you in this round", "A duplicate of your c1 (open)",
+    "p1 has no version; there is nothing to review",
     "There is no member zoe", "p2 is your own work", "p1 has no version; there is nothing to inspect",
     "Checklist items 2, 3 are unknown", "The criterion beauty of p3 is none", "There is no product p44",
     "There is no such member; speak as one of", "p1: not accepted in this round", "c1 is on p2 of o2; only its owner",
@@ -235,8 +241,7 @@ def talk(said: dict[str, Any], **settings: Any) -> Talked:
     mind, journal = Mind(said), Journal()
     answers = {f"iteration.3/halt.{n}": f"answer {n}" for n in range(1, 9)}
     with ModelServer(says("")) as server:
-        server.http.RequestHandlerClass = Listener
-        server.http.mind = mind  # type: ignore[attr-defined]
+        server.http.RequestHandlerClass = listener(mind)
         model = {"name": "openai/test", "base_url": server.url, "price": {"input": 1.0, "output": 2.0}, "backoff": 0.01}
         cast = Seats(model, {}, answers, design=loop)
         stage = Stage(Paper(), cast, journal, Ledger(FREE), events=loop.events)
@@ -273,7 +278,7 @@ def test_every_rejection_is_in_the_next_prompt_of_its_author_and_in_no_other_pro
         assert after, one
         assert f"{one.operation}: {one.reason}" in after[0].text, one
         others = {asked.who for asked in unruly.mind.asked if f"{one.operation}: {one.reason}" in asked.text}
-        assert others == {one.author}
+        assert others == {same.author for same in unruly.board.rejections if same.reason == one.reason}
 
 
 def _later(asked: Asked, one: Rejection) -> bool:

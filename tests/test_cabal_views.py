@@ -432,7 +432,8 @@ def test_nothing_that_roles_write_becomes_markup_or_script(tmp_path: Path) -> No
         "[x](&#1;javascript:alert(1))", "<javascript:alert(1)>", "[x](data:text/html,<script>alert(1)</script>)",
         "[x](vbscript:x)", "[x](file:///etc/passwd)", "[x](//example.org/x)", "[x](notes.md)",
         "[x]: javascript:alert(1)\n\n[x]", "![x](https://example.org/x.png)", '![x" onerror="alert(1)](https://a.b/c)',
-        "![<script>x</script>](https://a.b/c)", "![x](data:image/svg+xml;base64,AAAA)", "<img src=x onerror=alert(1)>", "<b>bold</b>", "<!-- a comment",
+        "![<script>x</script>](https://a.b/c)", "![x](data:image/svg+xml;base64,AAAA)",
+        "<img src=x onerror=alert(1)>", "<b>bold</b>", "<!-- a comment",
         "<iframe src=https://example.org></iframe>", "`<script>`", "```\n<script>alert(1)", "~~~html\n<script>",
         '```"><script>\nx\n```', "| a | b |\n|---|---|\n| <script> | `|` |", "# <script>x</script>", "</div></article>",
         '[x](https://a.b "><script>alert(1)</script>")', "[x](https://a.b/\"onmouseover=alert(1))", "&lt;script&gt;",
@@ -540,8 +541,9 @@ def test_run_json_keeps_the_board_short_without_texts(tmp_path: Path) -> None:
 
 
 def test_the_short_board_knows_flags_and_order_as_the_board_does() -> None:
-    board = said(begin_round(busy()), "o2", PAGE, 10, kind="endorsement")
+    board = said(begin_round(busy()), "o2", PAGE, 10, kind="endorsement", text="Well said.")
     board = said(board, "o1", PRICE, 8, text="z" * 500)
+    assert [one.kind for one in board.collabs[2:]] == ["endorsement", "feedback"]
     assert [len(flags(board, one)) for one in (PAGE, PRICE)] == [1, 1]
     dealt = written(begin_round(busy()), PAGE, answers=ANSWERS)
     assert (flags(dealt, PAGE), dealt.collabs[1].state) == ([], "accepted")
