@@ -55,7 +55,7 @@ def plot(answered: bool = True) -> Any:
 def whole(journal: Journal | None = None, **more: Any) -> Played:
     cast = Company(plot(), metered=more.pop("metered", False))
     return play(journal=journal, task=Paper(rows={"a.completeness.page": ("fail", "p1 in round 3")}), cast=cast,
-                budget=MUCH, **more)  # fmt: skip
+                budget=MUCH, artifact="bare", **more)  # fmt: skip
 
 
 def test_the_mission_has_everything_in_it() -> None:
@@ -135,7 +135,7 @@ def test_a_pause_and_an_answer_leave_the_journal_of_a_run_that_was_answered_at_o
     for answers in ({}, {"halt.1": "Spain"}, ANSWERS):
         cast = Company(plot(answered=False))
         cast.script.answers = dict(answers)
-        run = play(journal=journal, task=task, cast=cast, budget=MUCH)
+        run = play(journal=journal, task=task, cast=cast, budget=MUCH, artifact="bare")
         names += run.cast.names
         if answers != ANSWERS:
             assert run.end == ("paused", "halt")

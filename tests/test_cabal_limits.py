@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from looper.agents.policy import Policy
 from looper.budget import Budget, Ledger, Price
 from looper.errors import StopRequested
 from looper.journal import Journal
-from looper.launch import build
+from looper.launch import build, launch
 from looper.loops.cabal import Cabal, output
 from looper.loops.cabal.rounds import STEP_NAMES
 from looper.run import Run, execute
@@ -145,7 +146,7 @@ def test_at_every_cap_it_ends_by_name_within_it_and_its_files_are_of_the_state_t
         assert run.outcome.facts["deliverables"] == (3 if cap >= 2 else 0)
         document = files(run).get("document.md")
         assert document == run.outcome.artifact, (cap, "what lies in the folder is what was evaluated")
-        assert run.outcome.score == (1.0 if document else None)
+        assert run.outcome.score in ((0.5, 1.0) if document else (None,)), "p1 is accepted in round 2"
 
 
 @pytest.mark.parametrize("limit", ["hard", "wrap_up"])
@@ -242,7 +243,7 @@ def crowd(talk: bool) -> Company:
 
 
 @pytest.mark.parametrize("talk", [False, True], ids=["long contents", "and everybody talks"])
-def test_no_prompt_of_a_large_team_is_beyond_its_limit_and_a_round_is_rendered_in_time(talk: bool) -> None:
+def test_no_prompt_of_a_large_team_is_beyond_its_limit_and_a_round_is_made_in_time(talk: bool) -> None:
     notes = {f"a.completeness.n{n}": ("fail", f"zebra {n} " + "z" * 300) for n in range(10)}
     run = play(cast=crowd(talk), task=Paper(rows=notes if talk else NEVER), max_rounds=2, stagnant=5)
     assert len(run.board.operatives()) == 12
@@ -253,6 +254,7 @@ def test_no_prompt_of_a_large_team_is_beyond_its_limit_and_a_round_is_rendered_i
     limit = Cabal().prompt_characters * 1.5 + 12_000
     assert {name: size for name, size in sizes.items() if size > limit} == {}
     assert seconds / len(sizes) < 0.1
+    assert run.seconds < 2.0, "two rounds beside the answers: 0.7 s where nothing else runs"
     for name in ("2 o7 reflect", "2 chair assign", "2 o7 compose", "2 watchdog inspect", "2 envoy present"):
         assert sizes[name] > 5_000, "a limit is not kept by telling nothing"
 
@@ -324,7 +326,7 @@ def composed(*overrides: str) -> Any:
 
 def test_a_team_turns_a_dial_over_several_rounds() -> None:
     """What the watchdog finds does not keep the next version from being taken."""
-    outcome, crew, board = on(Dial(), changes=4, operatives=2)
+    outcome, crew, board = on(Dial(), changes=4, operatives=2, stagnant=9)
     assert (outcome.status, outcome.reason) == ("completed", "all_accepted")
     assert outcome.passed
     assert board.rejections == ()
@@ -361,15 +363,33 @@ def test_the_design_conforms(task: Dial) -> None:
     check_loop(Cabal(), task)
 
 
+def test_a_mission_leaves_its_accepted_products_and_the_document_in_its_folder(tmp_path: Path) -> None:
+    own = ("model=simulated", "model.skill=1.0", "loop.artifact=bare", "tracking=none", f"outputs={tmp_path}")
+    parts = build(composed("+task=document/service_config", "loop=cabal", "confirm=yes", *own))
+    outcome = launch(parts, tmp_path / "one", sync=False)
+    assert (outcome.status, outcome.reason) == ("completed", "all_accepted")
+    (product,) = (tmp_path / "one" / "products").iterdir()
+    assert product.name == "p1-part-1-of-1.md"
+    assert (
+        product.read_text().strip()
+        == outcome.artifact.strip()
+        == (tmp_path / "one" / "artifact.md").read_text().strip()
+    )
+    assert "## Change Log" in (tmp_path / "one" / "document.md").read_text()
+
+
 @pytest.mark.parametrize("skill", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("task", ["document/library_guide", "repair/coat_check"])
+@pytest.mark.parametrize("task", ["document/service_config", "repair/coat_check"])
 def test_simulated_agents_of_any_skill_come_to_an_end_that_has_a_name(task: str, skill: float) -> None:
-    parts = build(composed(f"+task={task}", "loop=cabal", "confirm=yes"))
-    loop, journal = Cabal(max_rounds=3), Journal()
-    cast = Seats({"name": "simulated", "skill": skill}, design=loop)
-    outcome = execute(loop, Run(Stage(parts.task, cast, journal, Ledger(parts.budget), events=loop.events)))
+    outcome = simulated(task, skill, max_rounds=2, operatives=2, changes=2, artifact="bare")
     assert outcome.status in TERMINAL
     assert outcome.reason in ("all_accepted", "round_limit", "stagnation", "budget_exhausted")
     assert outcome.facts["rounds"] >= 1
-    if skill == 1.0:
-        assert outcome.passed
+    assert outcome.passed or skill < 1.0
+
+
+def simulated(task: str, skill: float, **settings: Any) -> Outcome:
+    parts = build(composed(f"+task={task}", "loop=cabal", "confirm=yes"))
+    loop, journal = Cabal(**settings), Journal()
+    cast = Seats({"name": "simulated", "skill": skill}, design=loop)
+    return execute(loop, Run(Stage(parts.task, cast, journal, Ledger(parts.budget), events=loop.events)))

@@ -369,7 +369,7 @@ def killed(place: Path, at: int) -> Path:
                 os.kill(os.getpid(), signal.SIGKILL)
             return event
 
-        Journal.append = dying  # ty: this process dies
+        Journal.append = dying  # of this process alone, which dies
         replanned(place)
 
     _, status = os.waitpid(in_child(work), 0)
@@ -392,7 +392,7 @@ def test_killed_anywhere_it_ends_the_same_and_the_workspace_agrees_with_the_jour
     assert "REPLAN" in [one["verdict"] for one in unkilled.notes("diagnosed")]
     lines, log = len(unkilled.events), git(unkilled.folder / "workspace", "log", "--format=%H %s")
     assert log.count("\n") >= 3
-    for number, at in enumerate(range(3, lines, max(1, lines // 6))):
+    for number, at in enumerate(range(3, lines, max(1, lines // 8))):
         place = tmp_path / f"killed-{at}"
         written(place / "project")
         run = killed(place, at)
@@ -510,7 +510,7 @@ def test_every_other_design_reaches_the_gate_with_good_roles(loop: str, tmp_path
 
 @pytest.mark.parametrize("loop", ["adaptive", "baseline", "reflex", "once"])
 def test_with_bad_roles_every_other_design_ends_by_name(loop: str, tmp_path: Path):
-    run = simulated(tmp_path, skill=0.0, loop=loop)
+    run = simulated(tmp_path, "budget.outer=20", "budget.inner=5", skill=0.0, loop=loop)
     assert run.end[0] in ("stopped", "failed", "completed"), run.said.err
     assert run.end[1]
     assert (run.end[0] == "completed") == run.state["outcome"]["passed"]

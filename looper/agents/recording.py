@@ -165,8 +165,8 @@ class Recording:
         if line is None:
             made = f" on {self._head.made}" if self._head and self._head.made else ""
             raise InvalidAnswer(
-                f"{question.key}: the prompt has changed since the recording {self.path} was made{made}, so its answer "
-                f"is stale; {AGAIN}."
+                f"{question.key}: what the recording {self.path} holds is stale: its prompt was another one when it was "
+                f"made{made}; words or settings have changed, or a person answered otherwise. {AGAIN.capitalize()}."
             )
         return Reply(value=line.answer, said=line.said, by="recording")
 

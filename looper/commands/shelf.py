@@ -103,7 +103,7 @@ def status_lines(story: Story) -> list[str]:
     lines += [*tasks_shown(state), *board_shown(state)]
     for asked in apart(story.waiting):
         lines.append(f"waiting for: {brief(asked.get('role', 'a person'))} ({brief(asked.get('key', ''))})")
-        told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n") if line)
+        told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n"))
         lines += [f"  | {plain(line)}" for line in told_them]
     lines.append(f"folder: {brief(story.folder.path, 300)}")
     return [*lines, f"next: {told}"] if told and story.status != "running" else lines

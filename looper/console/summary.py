@@ -123,6 +123,8 @@ def final_summary(story: Story) -> list[str]:
     if story.holdout is not None:
         lines.append(f"holdout_score: {score(story.holdout)} (hidden checks, measured once at the end)")
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
+    lines += [f"blocker: {brief(one, 400)}" for one in story.facts.get("blockers") or []]
+    lines += question_shown(story)
     lines += (
         tasks_shown(story.state)
         + ([f"board: looper board {story.name} (--html makes a page of it)"] if story.state.get("board") else [])
@@ -138,6 +140,17 @@ def final_summary(story: Story) -> list[str]:
 def tasks_shown(state: Mapping[str, Any]) -> list[str]:
     """The task tree, where the design has one."""
     return ["tasks:", *tree_lines(state["tasks"])] if state.get("tasks") else []
+
+
+def question_shown(story: Story) -> list[str]:
+    """What a person is asked who alone can decide it, with the choices."""
+    if story.state["status"] != "paused" or not story.facts.get("question"):
+        return []
+    choices = story.facts.get("choices") or []
+    return [
+        f"question: {brief(story.facts['question'], 1000)}",
+        *(f"  {number}. {brief(one, 400)}" for number, one in enumerate(choices, 1)),
+    ]
 
 
 def setup_shown(story: Story) -> list[str]:

@@ -56,6 +56,8 @@ class Suite:
     `{junit}` where the path of the JUnit XML report belongs; `python` alone is looper's own interpreter."""
     paths: list[str] = field(default_factory=list)
     """Test files, folders or ids to run; empty: what pytest finds by itself. Not for a command, which names its own."""
+    also: list[str] = field(default_factory=list)
+    """Folders that are run besides, where they exist, whatever the project says it tests. Not for a command."""
     python_path: list[str] = field(default_factory=list)
     """Folders of the project to import from besides its own, such as `src`."""
     seconds: float = Field(default=60.0, gt=0, le=3600)
@@ -89,6 +91,7 @@ def run_suite(
     job = {
         "command": suite.command, "targets": list(dict.fromkeys(one.partition("::")[0] for one in targets)),
         "select": targets if any("::" in one for one in targets) else [],
+        "also": [] if select else [one for one in map(inside, suite.also) if holds(tree, one)],
         "python_path": [inside(one) for one in suite.python_path], "coverage": [inside(one) for one in suite.coverage],
     }  # fmt: skip
     how = _run(_start(suite, sandbox, tree), record, packed(job, tree), suite)

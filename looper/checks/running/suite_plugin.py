@@ -71,8 +71,8 @@ class Told:
 class Watch:
     """Plugin: tells what is collected, what begins, and what became of it."""
 
-    def __init__(self, tell: Tell, select: list[str]):
-        self.tell, self.select = tell, select
+    def __init__(self, tell: Tell, select: list[str], also: list[str]):
+        self.tell, self.select, self.also = tell, select, also
         self.tests: dict[str, Told] = {}
         self.errors: dict[str, tuple[str, str]] = {}
         """What kept a file from being collected, and where."""
@@ -89,8 +89,10 @@ class Watch:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_cmdline_main(self, config: Any) -> None:
-        """No stop at the first failure, whatever the project's options say."""
+        """No stop at the first failure, and all folders that are wanted, whatever the project's options say."""
         config.option.maxfail = 0
+        if config.args_source != config.ArgsSource.INVOCATION_DIR:  # else all folders are looked through
+            config.args += [folder for folder in self.also if folder not in config.args]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, Any]:
@@ -217,7 +219,9 @@ def run(job: dict[str, Any], tell: Tell) -> None:
     meter = Meter(job["coverage"]) if job["coverage"] else None
     sys.path[:0] = job["path"]
     sys.argv = ["pytest"]
-    code = int(pytest.main([*OPTIONS, "-c", settings(), *job["targets"]], plugins=[Watch(tell, job["select"])]))
+    code = int(
+        pytest.main([*OPTIONS, "-c", settings(), *job["targets"]], plugins=[Watch(tell, job["select"], job["also"])])
+    )
     tell(done={"code": code, "coverage": meter.measured() if meter is not None else None})
     for stream in streams:
         with contextlib.suppress(OSError, ValueError):  # the project may have closed them

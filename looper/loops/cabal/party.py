@@ -3,12 +3,14 @@
 A product is a part; its versions are the states that its operative came to, as text; the watchdog has the checks.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from looper.criteria import Evaluation
-from looper.loops.cabal.board.operations import NewVersion
+from looper.loops.cabal.board.operations import FeedbackAnswer, NewVersion
 from looper.loops.cabal.board.table import Board
+from looper.loops.cabal.board.writing import to_address
 from looper.loops.look import look
 from looper.run import Run
 from looper.tasks.environment import Task
@@ -62,7 +64,12 @@ class Party:
             entry = {"step": len(place.history) + 1, "action": str(action)[:300], "result": said[:300]}
             place.history.append({**entry, "score": place.verdict.score if place.verdict else 0.0, "feedback": 0.0})
         self.look(run, place)
-        return NewVersion(product=product, content=self.text(place), summary=" ".join(said.split())[:400] or "looked")
+        answers = [
+            FeedbackAnswer(collab=one.id, outcome="addressed", reason="what the checks say now is in the inspection")
+            for one in to_address(board, product)
+        ]
+        summary = " ".join(said.split())[:400] or "looked"
+        return NewVersion(product=product, content=self.text(place), summary=summary, answers=answers)
 
     def look(self, run: Run, place: Place) -> None:
         place.state, place.signals = look(self.task, run, place.state)
@@ -71,7 +78,9 @@ class Party:
     def text(self, place: Place) -> str:
         """What is on the board: the changes tried so far, and the state as it would be handed over."""
         tried = [f"{entry['step']}. {entry['action']}: {entry['result']}" for entry in place.history[-12:]]
-        return "\n".join([*tried, "", self.task.render(place.state) or "(empty)"])
+        text = self.task.render(place.state) or "(empty)"
+        fence = "`" * max(3, 1 + max((len(found) for found in re.findall(r"`+", text)), default=0))
+        return "\n".join([*tried, "", fence, text.rstrip("\n"), fence])
 
     def verdicts(self) -> dict[str, Evaluation]:
         return {product: place.verdict for product, place in self.places.items() if place.verdict}

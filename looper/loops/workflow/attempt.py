@@ -1,13 +1,13 @@
 """One attempt at a task: CODER --> TESTER --> FIX LOOP (document 001, Phase 3; SPEC 3.2, 3.3)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from looper.criteria import Finding
-from looper.loops.workflow.answers import Review, Tested
-from looper.loops.workflow.ground import Ground, Looked, put, resolved, stands_for
-from looper.loops.workflow.marks import Found, Mark, Thresholds, at_least, counted, escalation, lowered, marked
+from looper.loops.workflow.answers import Tested
+from looper.loops.workflow.examination import Change, Examination
+from looper.loops.workflow.ground import Ground, Looked, put
+from looper.loops.workflow.marks import Found, Mark, at_least, escalation
 from looper.loops.workflow.tree import Attempt, Cycle, Level, Node
 from looper.run import Run
 
@@ -28,25 +28,12 @@ class Done:
     level: Level = "none"
 
 
-@dataclass
-class Change:
-    """A coder's answer and what it led to."""
-
-    answer: Any
-    before: Any
-    state: Any
-    became: str
-    violations: list[Found] = field(default_factory=list)
-    earlier: list[Found] = field(default_factory=list)
-    """Of answers before it that were refused and changed nothing: on record, and no fault of this change."""
-
-
 class Trying:
     """One execution of a task, from the state of the last finished one."""
 
     def __init__(self, design: "Workflow", run: Run, ground: Ground, node: Node, start: Looked, fouls: int):
         self.design, self.run, self.ground, self.node, self.start = design, run, ground, node, start
-        self.thresholds = Thresholds(approve=design.approval, reject=design.rejection)
+        self.examination = Examination(design, run, ground, node, start)
         self.looked, self.fouls = start, fouls
         self.cycles: list[Cycle] = []
         self.mark: Mark | None = None
@@ -71,10 +58,10 @@ class Trying:
         if ended and not any(one.foul for one in change.earlier):
             return ended
         if change.became == "changed":
-            word, looked = self.test(turn, change, self.ground.look(turn, change.state))
+            word, looked = self.examination.test(turn, change, self.ground.look(turn, change.state))
         else:  # the same files give the same results
             word, looked = Tested(status="failed"), self.looked.model_copy(update={"state": change.state})
-        mark = self.judge(turn, change, looked, word)
+        mark = self.examination.judge(turn, change, looked, word)
         foul = any(one.foul for one in mark.violations)
         self.fouls += foul or any(one.foul for one in change.earlier)
         if not foul:  # whoever tampers with the rules is not rewarded with what came of it
@@ -91,7 +78,7 @@ class Trying:
 
     def ended(self, change: Change) -> tuple[str, str] | None:
         """How the attempt ends with an answer that is no change; nothing to do is believed if the checks pass."""
-        wanted = self.wanted(self.looked.checks)
+        wanted = self.examination.wanted(self.looked.checks)
         if (
             change.became == "done"
             and not self.cycles
@@ -143,11 +130,17 @@ class Trying:
             "cycles": [one.model_dump() for one in self.cycles], "escalation": level,
             "rulings": [one.model_dump() for one in node.rulings], "answers": node.answers,
             "history": history(node.attempts, self.cycles), "refused": refusal(self.ground, state, self.looked.state),
-            **self.ground.desk(looked, words, self.wanted_names()),
+            **self.ground.desk(looked, words, self.at_hand()),
         }  # fmt: skip
 
-    def wanted_names(self) -> list[str]:
-        return list(self.wanted(self.looked.checks))
+    def at_hand(self) -> list[str]:
+        """Names of the checks that this attempt is about: the task's, those that came up in it, and regressions."""
+        checks = self.looked.checks
+        return [
+            *self.examination.wanted(checks),
+            *self.examination.own_tests(checks),
+            *self.examination.regressions(self.looked),
+        ]
 
     def idle(self, became: str, after: Any) -> list[Found]:
         """An answer that is no change, after all that was sent back."""
@@ -158,79 +151,6 @@ class Trying:
             "nothing": Found(name="nothing_changed", text="the change leaves everything as it was"),
         }
         return [known[became]] if became in known else []
-
-    # Tester
-
-    def test(self, turn: Run, change: Change, looked: Looked) -> tuple[Tested, Looked]:
-        """The tester's word on the results that code has computed; tests that it adds are run at once."""
-        wrong = list[Found]()
-        word = Tested(status="failed")
-        for _ask in range(2):
-            word = put(
-                turn, "tester", Tested, "test", planned=self.node.planned,
-                checks=self.told(self.wanted(looked.checks)), failing=self.told(failing(looked.checks)),
-                passed=sum(finding.passed for finding in looked.checks.values()), total=len(looked.checks),
-                regressions=self.regressions(looked), files=self.ground.files(looked.state), change=str(change.answer),
-                wrong=wrong, evidence=self.ground.evidence(looked.state),
-            )  # fmt: skip
-            wrong = counted(word, looked.checks, self.wanted(looked.checks) | self.own_tests(looked))
-            if not wrong:
-                break
-        change.violations += wrong
-        extended = self.ground.extend(turn, looked.state, word.add) if word.add else None
-        return word, looked if extended is None else self.ground.look(turn, extended)
-
-    def wanted(self, checks: Mapping[str, Finding]) -> dict[str, Finding]:
-        """The checks of the task. One that is gone from the results has not passed (a deleted test proves nothing)."""
-        found, gone = resolved(self.node.planned.checks, checks)
-        known, _ = resolved(self.node.planned.checks, self.start.checks)
-        lost = [name for name in known if not any(stands_for(name, check) for check in found)]
-        return {**found, **{name: Finding(passed=False, note="did not run") for name in (*gone, *lost)}}
-
-    def regressions(self, looked: Looked) -> list[str]:
-        passed = {name for name, finding in self.start.checks.items() if finding.passed}
-        return sorted(name for name in passed if name not in looked.checks or not looked.checks[name].passed)
-
-    def told(self, checks: Mapping[str, Finding]) -> dict[str, str]:
-        return {name: "passed" if finding.passed else finding.note or "failed" for name, finding in checks.items()}
-
-    # Score
-
-    def judge(self, turn: Run, change: Change, looked: Looked, word: Tested) -> Mark:
-        """Computed by code; a tester or a reviewer can lower it, nobody can raise it (SPEC 0.1)."""
-        wanted = self.wanted(looked.checks) | self.own_tests(looked)
-        found = [*change.violations, *self.claims(change, looked)]
-        if not looked.checks:
-            found.append(Found(name="no_tests_run", text="no check gave a result"))
-        regressions = self.regressions(looked)
-        mark = marked(wanted, regressions, found, self.thresholds)
-        if word.status == "failed" and mark.verdict == "approve":
-            said = word.problems or [word.reason or "the tester does not pass it"]
-            mark = lowered(mark, min(60, self.thresholds.cap), said, self.thresholds)
-        mark = mark.model_copy(update={"remarks": word.problems})
-        if not self.wanted(looked.checks) and mark.verdict == "approve":
-            mark = self.reviewed(turn, change, looked, mark)
-        return mark
-
-    def own_tests(self, looked: Looked) -> dict[str, Finding]:
-        """Tests that came up in this attempt, the coder's and the tester's: they have to pass too."""
-        return {name: finding for name, finding in looked.checks.items() if name not in self.start.checks}
-
-    def claims(self, change: Change, looked: Looked) -> list[Found]:
-        """A claim of passing tests counts for nothing, and a false one is named (SPEC 3.2)."""
-        wanted = self.told({name: f for name, f in self.wanted(looked.checks).items() if not f.passed})
-        if getattr(change.answer, "claims_pass", None) and (wanted or self.regressions(looked)):
-            return [Found(name="claimed_pass", text=f"the tests were said to pass; {len(wanted) or 'some'} do not")]
-        return []
-
-    def reviewed(self, turn: Run, change: Change, looked: Looked, mark: Mark) -> Mark:
-        """A task that no test can tell is done is read by the supervisor: weaker evidence, and only a veto."""
-        word = put(
-                turn, "supervisor", Review, "review_work", planned=self.node.planned,
-            change=str(change.answer), files=self.ground.files(looked.state),
-            evidence=self.ground.evidence(looked.state),
-        )  # fmt: skip
-        return lowered(mark, word.score, word.issues, self.thresholds)
 
     def record(self, turn: Run, number: int, change: Change, mark: Mark, word: Tested) -> None:
         earlier = [*self.node.attempts, Attempt(number=0, cycles=self.cycles, ended="fixes_used")]
@@ -248,10 +168,6 @@ class Trying:
             "violations": [one.name for one in seen.violations], "regressions": mark.regressions[:20],
         }  # fmt: skip
         turn.note("iteration_advanced", **entry)
-
-
-def failing(checks: Mapping[str, Finding]) -> dict[str, Finding]:
-    return {name: finding for name, finding in checks.items() if not finding.passed}
 
 
 def node_level(node: Node) -> Level:

@@ -193,16 +193,26 @@ class Course:
         """A person is asked; the answer is in the next prompts of the task (SPEC 3.4)."""
         self.told("clarify", node)
         try:
-            word = self.run.ask(
-                "user", Clarified, step="clarify", task=node.title, question=said.question, choices=said.choices,
-                reason=said.reason,
-            )  # fmt: skip
+            word = self.asked(node, said)
         except Paused as end:
             if end.reason == "questions":
                 end.reason = "clarify"
+            end.facts.update(question=said.question, choices=list(said.choices))
             raise
         chosen = picked(word.text, said.choices)
         node.answers.append({"question": said.question, "answer": chosen})
+
+    def asked(self, node: Node, said: Diagnosis) -> Clarified:
+        """The person's word; a number that is none of the choices is asked about again."""
+        refused = ""
+        while True:
+            word = self.run.ask(
+                "user", Clarified, step="clarify", task=node.title, question=said.question, choices=said.choices,
+                reason=said.reason, refused=refused,
+            )  # fmt: skip
+            if not said.choices or not word.text.isdigit() or 1 <= int(word.text) <= len(said.choices):
+                return word
+            refused = f"{word.text} is none of the choices; give a number from 1 to {len(said.choices)}, or words."
 
     def impossible(self, ruling: Ruling, said: Diagnosis) -> Outcome:
         self.blockers = said.blockers or [ruling.reason]
@@ -254,7 +264,7 @@ class Course:
 
     def verdict(self, turn: Run, looked: Looked, found: Sequence[Found]) -> Verified:
         return put(
-            turn, "supervisor", Verified, "verify", tasks=self.tasks.summary(), found=list(found),
+            turn, "supervisor", Verified, "verify", tasks=self.tasks.summary(), found=list(found), answers=self.all_answers(),
             verdict=looked.verdict, files=self.ground.files(looked.state), evidence=self.ground.evidence(looked.state),
             failing={name: one.note for name, one in looked.checks.items() if not one.passed},
         )  # fmt: skip

@@ -29,9 +29,9 @@ class Desk:
         return repo_map(texts_of(self.source, changed), self.source.others, int(self.tokens * MAP))
 
     def coder(self, state: Tree, results: Mapping[str, Finding], words: str, checks: Sequence[str]) -> dict[str, Any]:
-        """The map, the files that matter, what fails (of the named checks, if any of them does)."""
+        """The map, the files that matter, what fails (of the named checks, if any are named)."""
         failing = {name: one.note for name, one in results.items() if not one.passed}
-        first = {name: note for name, note in failing.items() if name in checks} or failing
+        first = {name: note for name, note in failing.items() if name in checks} if checks else failing
         report = state.report
         places = [test.at for test in report.tests if test.id in first and test.at] if report else []
         files = relevant(
@@ -50,4 +50,4 @@ class Desk:
         shown = text if len(text) <= limit else f"{text[:limit]}\n... ({len(text) - limit} more characters)"
         covered = (state.report.coverage if state.report else None) or {}
         lines = [f"{file}: {one.share:.0%}, not run: {one.missing[:20]}" for file, one in covered.items()]
-        return {"diff": shown} | ({"coverage": "\n".join(lines)} if lines else {})
+        return {"whole change so far": shown} | ({"coverage": "\n".join(lines)} if lines else {})

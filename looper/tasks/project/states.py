@@ -82,7 +82,7 @@ class Edits(Strict):
             return self.why or f"change {', '.join(dict.fromkeys(edit.path for edit in self.edits))}"
         if self.look_at:
             return f"asks for {', '.join(self.look_at)}"
-        return "done" if self.done else f"asks: {self.needs_clarification}"
+        return (self.why or "done") if self.done else f"asks: {self.needs_clarification}"
 
 
 class Violation(BaseModel):

@@ -6,6 +6,7 @@ run by code in the sandbox; actions = edits, applied to the letter or refused; h
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -169,7 +170,8 @@ class Project:
 
     def run(self, changed: Mapping[str, str | None]) -> SuiteReport:
         """The whole suite on the project with these changes, in the sandbox."""
-        return run_suite(self.suite, self.sandbox, self.home.given, changed)
+        suite = replace(self.suite, also=[*self.suite.also, TESTER_FOLDER])
+        return run_suite(suite, self.sandbox, self.home.given, changed)
 
     @cached_property
     def shown(self) -> Desk:
@@ -257,7 +259,7 @@ class Project:
             return None
         hidden = {path: text_of(name) for path, name in self.holdout_tests.items()}
         changed = patch.parse(self.source, artifact)
-        plain = Suite(**{**self.suite.__dict__, "coverage": [], "paths": []})
+        plain = replace(self.suite, coverage=[], paths=[])
         report = run_suite(plain, self.sandbox, self.home.given, {**changed, **hidden}, gate.files_of_tests(hidden))
         return gate.hidden_verdict(report, self.tampered(Tree(changed=changed)))
 
