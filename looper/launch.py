@@ -167,6 +167,9 @@ class _Session:
             raise ConfigError(f"{self.folder.path.name} has ended ({before['status']}); start a new run.")
         human.refuse_strangers(self.answers, before["waiting"])
         self.folder.stop_file().unlink(missing_ok=True)
+        ready = getattr(self.parts.task, "ready", None)
+        if ready and not resumed:
+            ready()
         self._describe()
         self.audience.announce(self.parts, self.folder, resumed)
         self.journal.listeners.extend(self.audience.listeners)

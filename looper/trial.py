@@ -149,6 +149,10 @@ class Trial:
         return None
 
     def taken(self, state: Any, action: Any, memories: dict[str, Any]) -> Any:
+        if hasattr(self.task, "work"):  # somebody has to make an action of what the policy decided
+            action = self.role("write", **self.task.work(state, action))
+            if action is None:
+                return None
         after = self.found.same("apply", lambda: self.task.apply(state, action))
         feedback = self.found.same("feedback", lambda: self.task.feedback(state, after))
         self.found.want(-1 <= feedback <= 1, f"feedback: {feedback} is not within -1 and 1")

@@ -504,11 +504,11 @@ def test_the_document_has_contents_links_and_the_change_log_with_every_round() -
     assert "Accepted: Server plan (p3); Price list (p2); Landing page (p1)" in text.partition("### Round 1")[2]
 
 
-def test_without_an_accepted_product_there_are_no_files_and_nothing_is_judged() -> None:
+def test_without_an_accepted_product_there_are_no_files_and_the_draft_passes_no_gate() -> None:
     run = play(script({"inspect": lambda c: inspect_all(c, p1=[9], p2=[9], p3=[9])}), max_rounds=1)
     assert Cabal().files(run.notes("board_updated")[-1]) == {}
-    assert (run.outcome.score, run.outcome.artifact) == (None, None)
-    assert "holdout" not in run.outcome.facts
+    assert (run.outcome.score, run.outcome.passed) == (1.0, False), "only what is accepted meets the gate"
+    assert text_of("p1", 1) in run.outcome.artifact
 
 
 def test_criteria_and_holdout_are_about_the_joined_document_and_nobody_sees_the_holdout() -> None:

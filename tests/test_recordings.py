@@ -263,7 +263,7 @@ def test_a_changed_prompt_makes_an_answer_stale_and_says_what_to_do(recorded: Pa
     outcome = write(tmp_path / "run", task=changed, **OFFLINE)
     assert (outcome.status, outcome.reason) == ("failed", "phase_error")
     detail = outcome.facts["detail"]
-    for words in ("produce.1: the prompt has changed since", "stale", "model=human record=FILE"):
+    for words in ("produce.1: the recording", "stale", "model=human record=FILE"):
         assert words in detail
 
 

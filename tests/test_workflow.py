@@ -430,7 +430,7 @@ CHEAT = writes("a.py", "CHEAT")
 def test_a_foul_is_rejected_and_diagnosed_without_further_fixes() -> None:
     run = play(Script(code=several(CHEAT), diagnoses=[says("RETRY")]), max_resends=0)
     assert run.steps[2:5] == ["code", "diagnose", "code"]
-    assert run.iterations("1")[0]["violations"] == ["tests_changed", "edit_does_not_apply"]
+    assert run.iterations("1")[0]["violations"] == ["tests_changed"]
     assert run.iterations("1")[0]["score"] == 0.49
     assert run.iterations("1")[0]["level"] == "critical"
     assert run.outcome.facts["fouls"] == 1

@@ -1,7 +1,8 @@
 """What a model is shown: a role's templates, rendered once in a sandbox from plain values.
 
 A template sees `role`, `step`, `answer` (what the answer type says of itself), `schema` (its JSON Schema), `context`
-(all that the role may see) and every key of the context by its own name. `data(value, name)`, also as a filter, puts
+(all that the role may see) and every key of the context by its own name. `listed(mapping)` puts a line for each entry,
+at most 60. `data(value, name)`, also as a filter, puts
 what was written by others between delimiters that cannot be forged (SPEC 0.11).
 """
 
@@ -117,6 +118,13 @@ def _cleaned(data: Any) -> Any:
     return [_cleaned(item) for item in data] if isinstance(data, list) else data
 
 
+def listed(values: Mapping[str, Any], most: int = 60) -> str:
+    """Names with what is said of each, a line each; what is beyond `most` is counted."""
+    lines = [f"{name}: {' '.join(str(said).split())[:600]}" for name, said in list(values.items())[:most]]
+    more = [f"... and {len(values) - most} more"] if len(values) > most else []
+    return "\n".join([*lines, *more])
+
+
 def shortened(data: Any, limit: int) -> Any:
     """`data` with the middle of every string longer than `limit` characters left out, and said so."""
     if isinstance(data, str):
@@ -162,6 +170,7 @@ class Renderer:
         sandbox = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
         sandbox.globals["data"] = self.data
         sandbox.filters["data"] = self.data
+        sandbox.globals["listed"] = listed
         try:
             return sandbox.from_string(source).render(self.values)
         except TemplateError as error:

@@ -165,8 +165,8 @@ class Recording:
         if line is None:
             made = f" on {self._head.made}" if self._head and self._head.made else ""
             raise InvalidAnswer(
-                f"{question.key}: what the recording {self.path} holds is stale: its prompt was another one when it was "
-                f"made{made}; words or settings have changed, or a person answered otherwise. {AGAIN.capitalize()}."
+                f"{question.key}: the recording {self.path} is stale: the prompt was another one when it was "
+                f"made{made}; words or settings have changed, or a person answered otherwise; {AGAIN}."
             )
         return Reply(value=line.answer, said=line.said, by="recording")
 

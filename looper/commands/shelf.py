@@ -10,7 +10,7 @@ from looper.agents.human import apart
 from looper.console.blocks import cell, columns, score
 from looper.console.board import board_shown
 from looper.console.screen import brief, plain
-from looper.console.summary import Story, advice, glance, iterations, phase, tasks_shown, units
+from looper.console.summary import Story, advice, glance, iterations, phase, question_shown, tasks_shown, units
 from looper.errors import ConfigError, JournalDamaged
 from looper.folder import LOCK, Folder, Outputs
 from looper.journal import Event, Journal, load_payload, read
@@ -100,7 +100,8 @@ def status_lines(story: Story) -> list[str]:
         f"score: {score(reached)}",
         f"units: {units(story)}",
     ]
-    lines += [*tasks_shown(state), *board_shown(state)]
+    lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
+    lines += [*tasks_shown(state), *board_shown(state), *question_shown(story)]
     for asked in apart(story.waiting):
         lines.append(f"waiting for: {brief(asked.get('role', 'a person'))} ({brief(asked.get('key', ''))})")
         told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n"))

@@ -8,7 +8,8 @@ from looper.console.screen import brief
 MARKS = {"completed": "✓", "in_progress": "▶", "failed": "✗", "blocked": "■", "pending": "·"}
 WHAT = {
     "planned": "planned", "attempt": "attempt begins", "completed": "completed",
-    "rolled_back": "failed, rolled back", "failed": "failed", "again": "is tried again", "clarify": "waits for an answer", "impossible": "impossible",
+    "rolled_back": "failed, rolled back", "failed": "failed", "again": "is tried again",
+    "clarify": "waits for an answer", "impossible": "impossible",
 }  # fmt: skip
 
 

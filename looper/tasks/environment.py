@@ -94,7 +94,8 @@ class Task(Protocol):
     `origin` (shown to people), `roles` (of its asked probes), `prompts` (by step), `absorb(state, signals) -> state`
     (what probes found becomes part of the state), `later_on_ties` (of equally good states the later one is the best
     so far), `files(artifact)`, `recording`, `holdout(artifact)`, `simulate(question, skill, dice)`, `open(folder)`
-    (the run's folder, before anything is asked), `close()`, `workshop` (see `looper.loops.workflow.ground`).
+    (the run's folder, before anything is asked), `ready()` (raises ConfigError before the run begins if it cannot),
+    `close()`, `workshop` (see `looper.loops.workflow.ground`).
     """
 
     goal: str

@@ -219,9 +219,8 @@ def run(job: dict[str, Any], tell: Tell) -> None:
     meter = Meter(job["coverage"]) if job["coverage"] else None
     sys.path[:0] = job["path"]
     sys.argv = ["pytest"]
-    code = int(
-        pytest.main([*OPTIONS, "-c", settings(), *job["targets"]], plugins=[Watch(tell, job["select"], job["also"])])
-    )
+    watch = Watch(tell, job["select"], job["also"])
+    code = int(pytest.main([*OPTIONS, "-c", settings(), *job["targets"]], plugins=[watch]))
     tell(done={"code": code, "coverage": meter.measured() if meter is not None else None})
     for stream in streams:
         with contextlib.suppress(OSError, ValueError):  # the project may have closed them

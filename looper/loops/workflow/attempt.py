@@ -150,11 +150,13 @@ class Trying:
             "refused": Found(name="edit_does_not_apply", text=said),
             "nothing": Found(name="nothing_changed", text="the change leaves everything as it was"),
         }
-        return [known[became]] if became in known else []
+        foul = any(one.foul for one in self.ground.violations(after))
+        return [known[became]] if became in known and not foul else []
 
     def record(self, turn: Run, number: int, change: Change, mark: Mark, word: Tested) -> None:
         earlier = [*self.node.attempts, Attempt(number=0, cycles=self.cycles, ended="fixes_used")]
         seen = mark.model_copy(update={"violations": [*mark.violations, *change.earlier]})
+        names = list(dict.fromkeys(one.name for one in seen.violations))
         self.level = escalation(seen, earlier, self.fouls, self.design.max_fouls)
         cycle = Cycle(
             number=number, approach=str(change.answer)[:500], files=self.ground.files(change.state), score=mark.score,
@@ -165,7 +167,7 @@ class Trying:
         entry = {
             "step": number, "task": self.node.id, "attempt": len(self.node.attempts) + 1, "score": mark.score / 100,
             "action": cycle.approach, "result": outcome_of(mark), "level": self.level, "tester": word.status,
-            "violations": [one.name for one in seen.violations], "regressions": mark.regressions[:20],
+            "violations": names, "regressions": mark.regressions[:20],
         }  # fmt: skip
         turn.note("iteration_advanced", **entry)
 

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from looper.errors import BudgetExceeded, Paused, PhaseError
-from looper.loops.workflow.answers import Clarified, Diagnosis, Planned, TaskPlan, Verified
+from looper.loops.workflow.answers import Clarified, Diagnosis, Planned, TaskPlan
 from looper.loops.workflow.attempt import Done, Trying
 from looper.loops.workflow.diagnosis import Bounds
 from looper.loops.workflow.ground import Ground, Looked, put, resolved
 from looper.loops.workflow.marks import Found, Thresholds
 from looper.loops.workflow.planning import Occasion, Refused, Why, planned
 from looper.loops.workflow.tree import Attempt, Node, Ruling, Tasks
+from looper.loops.workflow.verification import against, verdict
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import Outcome
@@ -148,11 +149,17 @@ class Course:
         self.looked = self.ground.back(self.known, done.looked)
         self.told("rolled_back" if self.ground.rolls_back else "failed", node)
         if done.level == "abort":
-            names = sorted({one["name"] for cycle in done.attempt.cycles for one in cycle.violations if one["foul"]})
-            detail = f"task {node.id}: {', '.join(names)}: {self.fouls} attempts to get past the rules; stopped."
+            detail = (
+                f"task {node.id}: {', '.join(self.foul_names())}: {self.fouls} attempts to get past the rules; stopped."
+            )
             return self.run.outcome("failed", "rejected", detail=detail, **self.facts())
         ruling, said = self.diagnosed(node)
         return self.follow(node, ruling, said)
+
+    def foul_names(self) -> list[str]:
+        """Every way in which somebody tried to get past the rules."""
+        cycles = [cycle for node in self.tasks.nodes.values() for one in node.attempts for cycle in one.cycles]
+        return sorted({one["name"] for cycle in cycles for one in cycle.violations if one["foul"]})
 
     def diagnosed(self, node: Node) -> tuple[Ruling, Diagnosis]:
         """The supervisor's verdict on a failed task and what code makes of it, both on record (SPEC 3.4)."""
@@ -241,8 +248,8 @@ class Course:
         self.verifications += 1
         turn = self.run.scope("iteration")
         looked = self.ground.look(turn, self.ground.fresh(self.known.state))
-        found = self.against(looked)
-        word = self.verdict(turn, looked, found)
+        found = against(self.tasks, looked)
+        word = verdict(turn, self.ground, self.tasks, looked, found, self.all_answers())
         score = min(word.score, Thresholds(approve=self.design.approval).cap if found else 100)
         gaps = [*(f"{one.name}: {one.text}" for one in found), *word.gaps]
         if score < self.design.approval and not gaps:
@@ -254,32 +261,13 @@ class Course:
         """The budget is used up: what was kept pays for a last verification, on what evidence there is (SPEC 0.5)."""
         facts: dict[str, Any] = {"detail": str(end)}
         if self.run.ledger.budget.on_limit == "wrap_up" and self.looked is not None:
-            found = [*self.against(self.looked), Found(name="ended_early", text=str(end))]
+            found = [*against(self.tasks, self.looked), Found(name="ended_early", text=str(end))]
             facts["gaps"] = [f"{one.name}: {one.text}" for one in found]
             try:
-                facts["gaps"] += self.verdict(self.run, self.looked, found).gaps
+                facts["gaps"] += verdict(self.run, self.ground, self.tasks, self.looked, found, self.all_answers()).gaps
             except BudgetExceeded as short:  # more than was kept: the end has its name and its facts all the same
                 facts["detail"] = f"{end} {short}"
         return self.run.outcome("stopped", end.reason, **facts, **self.facts())
-
-    def verdict(self, turn: Run, looked: Looked, found: Sequence[Found]) -> Verified:
-        return put(
-            turn, "supervisor", Verified, "verify", tasks=self.tasks.summary(), found=list(found), answers=self.all_answers(),
-            verdict=looked.verdict, files=self.ground.files(looked.state), evidence=self.ground.evidence(looked.state),
-            failing={name: one.note for name, one in looked.checks.items() if not one.passed},
-        )  # fmt: skip
-
-    def against(self, looked: Looked) -> list[Found]:
-        """What speaks against the goal, as code finds it."""
-        found: list[Found] = []
-        if not looked.verdict.passed:
-            failed = ", ".join(looked.verdict.failed[:8]) or "score below the threshold"
-            found.append(Found(name="gate_not_met", text=failed))
-        if not looked.checks:
-            found.append(Found(name="no_tests_run", text="no check gave a result"))
-        if still := self.tasks.open():
-            found.append(Found(name="open_tasks", text=", ".join(f"{node.id} {node.title}" for node in still)))
-        return found
 
     # Records
 

@@ -112,6 +112,7 @@ class Examination:
             change=str(change.answer), files=self.ground.files(looked.state),
             answers=self.node.answers, evidence=self.ground.evidence(looked.state),
         )  # fmt: skip
+        mark = mark.model_copy(update={"remarks": [*mark.remarks, *word.issues]})
         return lowered(mark, word.score, word.issues, self.thresholds)
 
 

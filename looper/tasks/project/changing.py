@@ -13,16 +13,16 @@ def changed_by(state: Tree, action: Edits, source: Source, limits: EditLimits, w
     if action.look_at:
         return _asked(state, action, source, watch)
     if action.needs_clarification.strip():
-        return state.model_copy(update={"became": "clarify", "last": action.needs_clarification, "violations": []})
+        return state.model_copy(
+            update={"became": "clarify", "last": action.needs_clarification, "violations": [], "desk": {}}
+        )
     made = applied(source, state.changed, action.edits, limits)
     found = violations(source, state.changed, made.changed, action, watch)
     fouls = "; ".join(one.text for one in found if one.foul)
     refused = made.problem or (f"not allowed: {fouls}" if fouls else "")
     if refused:
-        said = {"became": "refused", "last": f"refused: {refused}", "violations": found}
+        said = {"became": "refused", "last": f"refused: {refused}", "violations": found, "desk": {}}
         return state.model_copy(update=said)
-    if made.changed == state.changed:
-        return state.model_copy(update={"became": "nothing", "last": "nothing changed", "violations": found})
     more = " and more" if len(made.touched) > 5 else ""
     return Tree(
         changed=made.changed, shown=state.shown, violations=found, last=f"changed {', '.join(made.touched[:5])}{more}"
@@ -43,4 +43,4 @@ def _asked(state: Tree, action: Edits, source: Source, watch: Watch) -> Tree:
     last = f"shows {', '.join(known) or 'nothing'}" + (f"; there is no {', '.join(gone)}" if gone else "")
     shown = [*(path for path in state.shown if path not in known), *known]
     found = violations(source, state.changed, state.changed, action, watch)
-    return state.model_copy(update={"shown": shown, "became": "asked", "last": last, "violations": found})
+    return state.model_copy(update={"shown": shown, "became": "asked", "last": last, "violations": found, "desk": {}})

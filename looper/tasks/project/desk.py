@@ -7,15 +7,16 @@ from typing import Any
 from looper.criteria import Finding
 from looper.tasks.project import patch
 from looper.tasks.project.changing import texts_of
+from looper.tasks.project.gate import below
 from looper.tasks.project.relevant import relevant
 from looper.tasks.project.repo_map import CHARACTERS_PER_TOKEN, repo_map
 from looper.tasks.project.source import Source
 from looper.tasks.project.states import Tree
 
-MAP, FILES, DIFF = 0.2, 0.5, 0.2
-"""Shares of a prompt's tokens: the map of the project, whole files, the change so far. The rest is for words."""
-MOST_FAILING = 40
-"""Failing tests that a coder is shown."""
+MAP, FILES, DIFF, FAILING = 0.2, 0.5, 0.2, 0.1
+"""Shares of a prompt's tokens: the map, whole files, the change so far, failing tests. The rest is for words."""
+ONE = 600
+"""Characters of one failing test."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,11 @@ class Desk:
     def coder(self, state: Tree, results: Mapping[str, Finding], words: str, checks: Sequence[str]) -> dict[str, Any]:
         """The map, the files that matter, what fails (of the named checks, if any are named)."""
         failing = {name: one.note for name, one in results.items() if not one.passed}
-        first = {name: note for name, note in failing.items() if name in checks} if checks else failing
+        first = (
+            {name: note for name, note in failing.items() if any(below(name, one) for one in checks)}
+            if checks
+            else failing
+        )
         report = state.report
         places = [test.at for test in report.tests if test.id in first and test.at] if report else []
         files = relevant(
@@ -39,9 +44,20 @@ class Desk:
             state.changed,
         )  # fmt: skip
         return {
-            "map": self.map(state.changed), "failing": dict(list(first.items())[:MOST_FAILING]), "files": files,
+            "map": self.map(state.changed), "failing": self.failing(first), "files": files,
             "output": report.excerpt if report and (report.problem or report.broken) else "",
         }  # fmt: skip
+
+    def failing(self, notes: Mapping[str, str]) -> str:
+        """Failing tests with what they say, a line each, as many as there is room for."""
+        room, told = int(self.tokens * FAILING) * CHARACTERS_PER_TOKEN, list[str]()
+        for number, (name, note) in enumerate(notes.items()):
+            line = f"{name}: {note}"[:ONE]
+            room -= len(line) + 1
+            if room < 0:
+                return "\n".join([*told, f"... and {len(notes) - number} more"])
+            told.append(line)
+        return "\n".join(told)
 
     def evidence(self, state: Tree) -> dict[str, Any]:
         """The change as a diff, and coverage where it was asked for."""

@@ -16,10 +16,9 @@ TESTS = "a.correctness."
 PATTERNS = ("test_*.py", "*_test.py")
 
 
-def files_of_tests(paths: Iterable[str], only: Sequence[str] = ()) -> list[str]:
-    """Files that pytest would collect, below these folders or files where some are named."""
-    found = [path for path in paths if any(PurePosixPath(path).match(pattern) for pattern in PATTERNS)]
-    return sorted(path for path in found if not only or any(below(path, one) for one in only))
+def files_of_tests(paths: Iterable[str]) -> list[str]:
+    """Files that pytest would collect."""
+    return sorted(path for path in paths if any(PurePosixPath(path).match(pattern) for pattern in PATTERNS))
 
 
 def below(path: str, folder: str) -> bool:
@@ -28,25 +27,36 @@ def below(path: str, folder: str) -> bool:
     return path == folder or any(path.startswith(f"{folder}{mark}") for mark in ("/", "::", "["))
 
 
-def criteria_for(files: Sequence[str]) -> Criteria:
-    """A rule for each file of tests (or folder, if there are many), and that nobody touched them."""
-    groups = (
-        list(files) if len(files) <= MOST_RULES else sorted({PurePosixPath(file).parent.as_posix() for file in files})
-    )
+def criteria_for(given: Mapping[str, Finding]) -> Criteria:
+    """A rule for each file of tests that gave a result as given (or folder, if there are many), and two for all."""
+    files = list(dict.fromkeys(name.partition("::")[0] for name in given if name != SUITE))
+    groups = files if len(files) <= MOST_RULES else sorted({_folder(file) for file in files})
     rules = [Rule(id=f"{TESTS}{name}", description=f"all tests of {name} pass", check="run them") for name in groups]
-    suite = Rule(id=f"{TESTS}{SUITE}", description="the tests run to their end", check="run them")
+    suite = Rule(id=f"{TESTS}{SUITE}", description="the tests run to their end; new ones pass", check="run them")
     intact = Rule(id=INTACT, description="no test is changed or removed, nor the way they are run", check="compare")
     return Criteria(rules=[*rules, suite, intact], phases=[Phase(name="A", threshold=1.0)])
 
 
-def results_of(report: SuiteReport | None, ignored: Sequence[str] = ()) -> dict[str, Finding]:
-    """Each test by its id, files that could not be collected by their path, and the run as a whole as `suite`."""
+def _folder(file: str) -> str:
+    above = PurePosixPath(file).parent.as_posix()
+    return file if above == "." else above
+
+
+def results_of(
+    report: SuiteReport | None, ignored: Sequence[str] = (), given: Mapping[str, Finding] | None = None
+) -> dict[str, Finding]:
+    """Each test by its id, files that could not be collected by their path, and the run as a whole as `suite`.
+
+    A test that is among the `given` ones and gives no result any more has failed: who does not run proves nothing.
+    """
     if report is None:
         return {}
     found = {test.id: Finding(passed=True) for test in report.tests if test.outcome == "passed"}
     bad = [test for test in report.tests if test.outcome in ("failed", "error")]
     found |= {test.id: Finding(passed=False, note=said(test.text, test.at)) for test in bad}
     found |= {broken.file: Finding(passed=False, note=said(broken.text, broken.at)) for broken in report.broken}
+    gone = [name for name in given or {} if "::" in name and name not in found] if found else []
+    found |= {name: Finding(passed=False, note="ran as given, and does not run now") for name in gone}
     found = {name: finding for name, finding in found.items() if not any(below(name, one) for one in ignored)}
     if report.problem or found:
         found[SUITE] = Finding(passed=not report.problem, note=report.problem)
@@ -59,13 +69,18 @@ def said(text: str, at: str) -> str:
 
 def evaluated(criteria: Criteria, results: Mapping[str, Finding], tampered: Sequence[str]) -> Evaluation:
     """The gate's verdict. A file of tests passes if some of its tests did and none did not."""
-    findings = {
-        rule.id: together({n: f for n, f in results.items() if below(n, rule.id.removeprefix(TESTS))})
-        for rule in criteria.rules
-        if rule.id != INTACT
-    }
+    findings = {rule: together(found) for rule, found in by_rule(criteria, results).items()}
     findings[INTACT] = Finding(passed=not tampered, note=", ".join(tampered))
     return criteria.evaluate(findings)
+
+
+def by_rule(criteria: Criteria, results: Mapping[str, Finding]) -> dict[str, dict[str, Finding]]:
+    """The results that each rule is about; what no file's rule is about belongs to that of the whole suite."""
+    names = [rule.id.removeprefix(TESTS) for rule in criteria.rules if rule.id != INTACT]
+    files = [name for name in names if name != SUITE]
+    found = {f"{TESTS}{file}": {n: f for n, f in results.items() if below(n, file)} for file in files}
+    rest = {n: f for n, f in results.items() if not any(below(n, file) for file in files)}
+    return {**found, f"{TESTS}{SUITE}": rest}
 
 
 def hidden_verdict(report: SuiteReport, tampered: Sequence[str]) -> Evaluation:

@@ -40,9 +40,9 @@ class Home:
         if self._temporary is not None:
             self._temporary.cleanup()
         elif self._folder is not None and not (self._folder / "history.jsonl").exists():
-            for name in (GIVEN, WORKSPACE):
-                shutil.rmtree(self._folder / name, ignore_errors=True)
-            (self._folder / INDEX).unlink(missing_ok=True)
+            shutil.rmtree(self._folder / GIVEN, ignore_errors=True)
+            for left in (self._folder / INDEX, *self._folder.glob(f"*{WORKSPACE}*")):
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
     @cached_property
     def folder(self) -> Path:

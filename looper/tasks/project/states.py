@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from looper.checks.running.reports import SuiteReport
 from looper.tasks.contracts import Line
+from looper.types import Plain
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 """A path relative to the project's folder, with forward slashes."""
@@ -114,6 +115,8 @@ class Tree(BaseModel):
     """The same in words: what changed, or why nothing did."""
     violations: list[Violation] = []
     """Of the last answer."""
+    desk: dict[str, Plain] = {}
+    """What whoever changes it next is shown: the map, files, failing tests. Not kept from one state to the next."""
     again: bool = False
     """Whether the tests are to be run although these very files were tested before."""
 
@@ -153,7 +156,7 @@ class Brief(BaseModel):
     """The map: files with what they define, within its token limit."""
     known_checks: list[str]
     """Names that a task's `checks` may use: test files, single tests."""
-    fails_as_given: list[str]
+    fails_as_given: str
     """Tests that fail as the project was given, with what they say."""
     rules: str
 

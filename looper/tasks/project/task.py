@@ -41,7 +41,7 @@ from looper.tasks.project.states import (
     Worked,
     WorkOn,
 )
-from looper.tasks.project.watch import Watch, violations
+from looper.tasks.project.watch import Watch, protected, violations
 from looper.tasks.project.working import NextTests
 from looper.tasks.project.workshop import TESTER_FOLDER, Workshop
 from looper.types import STRICT, Question, Signal
@@ -137,30 +137,45 @@ class Project:
         return self.home.source
 
     @cached_property
+    def protected(self) -> tuple[str, ...]:
+        """Patterns of the files of the tests, as they were found when they ran."""
+        ran = [*(test.id for test in self.first.tests), *(broken.file for broken in self.first.broken)]
+        return protected(self.suite.command, self.suite.paths, ran)
+
+    @cached_property
     def watch(self) -> Watch:
-        return Watch(only=tuple(self.only), tester_folder=TESTER_FOLDER)
+        return Watch(protected=self.protected, only=tuple(self.only), tester_folder=TESTER_FOLDER)
+
+    @cached_property
+    def given(self) -> dict[str, Finding]:
+        """Every test as the project was given."""
+        return gate.results_of(self.first, self.ignored)
 
     @cached_property
     def criteria(self) -> Criteria:
-        files = gate.files_of_tests(self.source.texts, self.suite.paths) if not self.suite.command else []
-        return gate.criteria_for([file for file in files if not any(gate.below(file, one) for one in self.ignored)])
+        return gate.criteria_for(self.given)
+
+    def ready(self) -> None:
+        """Raises ConfigError if the tests give no verdict."""
+        self.prepare()
 
     def prepare(self) -> Brief:
         """Raises ConfigError if the tests give no verdict, or if all pass and nothing else is wanted."""
         _ = self.home.base
         first = self.first
-        if first.problem and not first.tests:
+        if first.problem and not first.tests and not gate.files_of_tests(one.file for one in first.broken):
+            lost = f" ({first.broken[0].file})" if first.broken else ""
             raise ConfigError(
-                f"{self.name}: the tests give no verdict: {first.problem}. Check task.suite.command, task.suite.paths "
-                f"and that they can run without network. {first.excerpt[-300:]}"
+                f"{self.name}: the tests give no verdict: {first.problem}{lost}. Check task.suite.command, "
+                f"task.suite.paths and that they can run without network. {first.excerpt[-300:]}"
             )
         results = self.results(Tree(report=first))
         rows = [f"{rule.id}: {rule.description}" for rule in self.criteria.rules]
         names = list(dict.fromkeys([*(name.partition("::")[0] for name in results), *results]))
-        failing = [f"{name}: {one.note}" for name, one in results.items() if not one.passed]
+        failing = {name: one.note for name, one in results.items() if not one.passed}
         return Brief(
             goal=self.goal, prompt=self.prompt, repository=self.shown.map({}), known_checks=names[:MOST_NAMES],
-            fails_as_given=failing[:MOST_NAMES], rules="\n".join(rows),
+            fails_as_given=self.shown.failing(failing), rules="\n".join(rows),
         )  # fmt: skip
 
     @cached_property
@@ -189,9 +204,12 @@ class Project:
         return [SuiteProbe(self)]
 
     def absorb(self, state: Tree, signals: Sequence[Signal]) -> Tree:
-        """The state with the report of its tests."""
+        """The state with the report of its tests, and what whoever changes it next is shown."""
         reports = [signal.data["report"] for signal in signals if "report" in signal.data]
-        return state.model_copy(update={"report": SuiteReport.model_validate(reports[-1])}) if reports else state
+        if reports:
+            state = state.model_copy(update={"report": SuiteReport.model_validate(reports[-1]), "again": False})
+        shown = self.shown.coder(state, self.results(state), self.prompt, [])
+        return state.model_copy(update={"desk": shown})
 
     def classify(self, state: Tree, signals: Sequence[Signal]) -> FailureType:
         return FailureType.UNKNOWN if self.results(state) else FailureType.NO_DATA
@@ -225,19 +243,17 @@ class Project:
     def tampered(self, state: Tree) -> list[str]:
         """Why the tests of this state prove nothing, whoever changed it: a gate that no design can get around."""
         nothing = Edits(done=True)
-        found = violations(self.source, {}, state.changed, nothing, Watch(only=tuple(self.only)))
+        found = violations(
+            self.source, {}, state.changed, nothing, Watch(protected=self.protected, only=tuple(self.only))
+        )
         return [f"{one.name}: {one.text}" for one in found if one.foul or one.name == "outside_scope"]
 
     def notes(self, state: Tree) -> dict[str, str]:
         """What the tests said of the rules that failed."""
-        results = self.results(state)
         failed = self.evaluate(state).failed
-        found = {
-            rule: {n: f for n, f in results.items() if gate.below(n, rule.removeprefix(gate.TESTS))} for rule in failed
-        }
-        return {rule: gate.together(some).note for rule, some in found.items()} | (
-            {gate.INTACT: "; ".join(self.tampered(state))} if gate.INTACT in failed else {}
-        )
+        found = gate.by_rule(self.criteria, self.results(state))
+        told = {rule: gate.together(some).note for rule, some in found.items() if rule in failed}
+        return told | ({gate.INTACT: "; ".join(self.tampered(state))} if gate.INTACT in failed else {})
 
     def conclude(self, state: Tree, answer: Handed) -> Tree:
         return state
@@ -273,7 +289,7 @@ class Project:
 
     def results(self, state: Tree) -> dict[str, Finding]:
         """Every test by its id with what it said, and whether the suite ran to its end."""
-        return gate.results_of(state.report, self.ignored)
+        return gate.results_of(state.report, self.ignored, self.given)
 
     @property
     def workshop(self) -> Workshop:
