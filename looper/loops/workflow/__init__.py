@@ -73,7 +73,8 @@ class Workflow:
         "user": "answers a question that only a person can answer",
     }
     steps: ClassVar[dict[str, tuple[str, ...]]] = {
-        "planner": ("tasks",), "supervisor": ("review_plan", "review_work", "diagnose", "verify"), "tester": ("test",),
+        "planner": ("tasks",), "supervisor": ("review_plan", "review_work", "diagnose", "verify"),
+        "coder": ("code", "act"), "tester": ("test",),
         "user": ("clarify",),
     }  # fmt: skip
     people: ClassVar[tuple[str, ...]] = ("user",)

@@ -13,7 +13,7 @@ from looper.tasks.project.repo_map import CHARACTERS_PER_TOKEN, repo_map
 from looper.tasks.project.source import Source
 from looper.tasks.project.states import Tree
 
-MAP, FILES, DIFF, FAILING = 0.2, 0.5, 0.2, 0.1
+MAP, FILES, DIFF, FAILING = 0.2, 0.48, 0.2, 0.1
 """Shares of a prompt's tokens: the map, whole files, the change so far, failing tests. The rest is for words."""
 ONE = 600
 """Characters of one failing test."""
