@@ -77,7 +77,9 @@ def run(task: Any, loop: Any, model: str, budget: Budget | None = None, **seats:
     journal = Journal()
     roles = {**getattr(loop, "seats", {}), **seats}
     cast = Seats({"name": model}, roles, confirmed=True, design=loop)
-    money = budget or shipped_budget({"reflex": "iterations", "workflow": "tasks", "cabal": "rounds"}.get(loop.name, "default"))
+    money = budget or shipped_budget(
+        {"reflex": "iterations", "workflow": "tasks", "cabal": "rounds"}.get(loop.name, "default")
+    )
     stage = Stage(task, cast, journal, Ledger(money), seed=3, events=loop.events)
     return execute(loop, Run(stage)), journal
 

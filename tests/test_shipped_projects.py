@@ -38,7 +38,9 @@ def test_every_shipped_project_has_a_recording_that_says_who_answered() -> None:
         head, *lines = [json.loads(line) for line in (LIBRARY / name / "recording.jsonl").read_text().splitlines()]
         assert head["design"] == "workflow"
         assert "language model" in head["by"] + head["note"]
-        assert all(line["prompt"] and line["by"].startswith("model:") for line in lines), "nobody's words are a person's"
+        assert all(line["prompt"] and line["by"].startswith("model:") for line in lines), (
+            "nobody's words are a person's"
+        )
 
 
 @pytest.fixture(scope="module")

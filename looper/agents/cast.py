@@ -14,7 +14,7 @@ from looper.agents.confirming import Confirming
 from looper.agents.human import Human
 from looper.agents.policy import Policy, policy_of
 from looper.agents.recorder import Recorder
-from looper.agents.recording import Recording, head_of
+from looper.agents.recording import Recording, head_of, speaks
 from looper.agents.simulated import Player, Simulated
 from looper.build import explain
 from looper.errors import ConfigError
@@ -22,8 +22,6 @@ from looper.types import Agent, Question
 
 BUILT_IN = ("offline", "policy", "simulated", "human", "recording")
 """Fillers that are not models; any other name is a LiteLLM model name."""
-PLAYED = ("simulated", "recording")
-"""Fillers of all roles that fill those of people too."""
 WORDS = ("system", "prompt", "prompts")
 """Settings of a role that say how it is asked, whoever fills it."""
 
@@ -71,11 +69,17 @@ class Seats:
         if (role, step) == (confirming.ROLE, confirming.STEP) and own in (None, "offline"):
             return confirming.STEP
         name = own or self.model["name"]
-        if own in (None, "offline") and role in getattr(self.design, "people", ()) and name not in PLAYED:
+        if own in (None, "offline") and role in getattr(self.design, "people", ()) and not self._plays(role, name):
             return "human"
         if name != "offline":
             return name
         return "policy" if self._has_policy(step, task) else "offline"
+
+    def _plays(self, role: str, name: str) -> bool:
+        """Whether who fills all roles fills that of a person too: a simulation, or a recording of that person."""
+        if name != "recording":
+            return name == "simulated"
+        return speaks(Path(str(self.model.get("path"))), role, getattr(self.design, "steps", {}).get(role, ()))
 
     def _has_policy(self, step: str, task: Any) -> bool:
         """The task's own policy comes before its recording, the design's behind it."""
@@ -179,7 +183,7 @@ def who(config: Mapping[str, Any], role: str, steps: Sequence[str], task: Any, d
     name = str(own or model.get("name", "offline"))
     if role == confirming.ROLE and confirming.STEP in steps and own in (None, "offline"):
         return ("setting", confirming.BY_SETTING) if confirming.given(config.get("confirm")) else ("human", "asked")
-    if role in getattr(design, "people", ()) and own in (None, "offline") and name not in PLAYED:
+    if role in getattr(design, "people", ()) and own in (None, "offline") and name not in ("simulated", "recording"):
         return "human", "asked if need be"
     if name != "offline":
         return name, {"recording": str(settings.get("path")), "simulated": f"skill {settings.get('skill', 0.6)}"}.get(

@@ -5,7 +5,7 @@ to a prompt that has changed since is not given.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -86,6 +86,16 @@ def lines_of(file: Path) -> list[Line]:
             raise ConfigError(f"{file}: line {number} answers {line.key} a second time; remove one of the two.")
         found[line.key, line.prompt] = line
     return list(found.values())
+
+
+def speaks(path: Path, role: str, steps: Sequence[str]) -> bool:
+    """Whether a recording holds answers of this role, which is asked these steps. False for what is no recording."""
+    file = path / "history.jsonl" if path.is_dir() else path
+    if not file.is_file():
+        return False
+    if head_of(file) is not None:
+        return any(line.role == role for line in lines_of(file))
+    return any(event.step in steps and event.status == "ok" for event in read(file).events if event.key)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

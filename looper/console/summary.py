@@ -265,6 +265,8 @@ def advice(story: Story) -> str:
         keys = [brief(one["key"], 120) for one in apart(asked)]
         form = ", ".join(f'"{key}": ...' for key in keys)
         return f"{go_on} answer='{{{form}}}' (some or all of them, or answer=@FILE)"
+    if asked and list(asked.get("answer", {}).get("properties", {})) == ["text"]:
+        return f'{go_on} answer="..." (your words, or answer=@FILE); asked: {brief(asked.get("role", ""), 40)}'
     if asked:
         form = json.dumps({key: _kind(info) for key, info in asked.get("answer", {}).get("properties", {}).items()})
         return f"{go_on} answer='{brief(form, 600)}' (or answer=@FILE); asked: {brief(asked.get('role', ''), 40)}"

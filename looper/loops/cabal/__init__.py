@@ -40,8 +40,9 @@ class Cabal:
     """Products that one reviewer sees at most (SPEC 4.6)."""
     prompt_characters: Annotated[int, Field(ge=8_000)] = 60_000
     """What products in full may take of one prompt; longer ones are cut, visibly."""
-    artifact: Literal["joined", "bare"] = "joined"
-    """What the task's criteria judge: the accepted products with contents and Change Log, or their texts alone."""
+    artifact: Literal["auto", "joined", "bare"] = "auto"
+    """What the task's criteria judge: the accepted products with contents and Change Log (`joined`), or their texts
+    alone (`bare`), as of a program or a configuration; `auto`: as the task says (`prose`), else joined."""
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Prompt templates by step, under those of the task."""
 
@@ -76,6 +77,7 @@ class Cabal:
             if run.ledger.budget.on_limit == "ask":
                 end.facts.update(mission.facts())
                 raise
+            mission.told()
             return run.outcome("stopped", end.reason, detail=str(end), **mission.facts())
         except Interruption as end:
             end.facts.update(mission.facts())

@@ -22,17 +22,22 @@ def member_of(board: Board, who: str) -> Member:
     return found
 
 
-def common(board: Board, who: str, room: int) -> dict[str, Any]:
-    """What everybody is told: the board, who they are, what was said to them, what was refused to them."""
-    me = member_of(board, who)
+def common(board: Board, who: str, room: int, last: int) -> dict[str, Any]:
+    """What everybody is told: the board, who they are, what was said to them, what was refused to them.
+
+    `last`: the round in which they were asked last; nothing since then is left out.
+    """
+    me, rounds = member_of(board, who), max(1, board.round - last)
     mine = [one for one in board.requests if (one.round, one.step, one.author) == (board.round, board.step, who)]
     asked = dict.fromkeys(product for one in mine for product in one.products)
     return {
         "member": me.model_dump(), "board": overview(board, viewer=who),
-        "remarks": [f"{one.author}: {one.kind}: {one.text}" for one in remarks_for(board, who)][-MOST_LINES:],
-        "rejected": [f"{one.operation}: {one.reason}" for one in rejections_of(board, who)][-MOST_LINES:],
+        "remarks": fitting((f"{one.author}: {one.kind}: {one.text}" for one in remarks_for(board, who, rounds=rounds)),
+                           room // 6),
+        "rejected": fitting((f"{one.operation}: {one.reason}" for one in rejections_of(board, who, rounds=rounds)),
+                            room // 6),
         "requests_left": requests_left(board, who), "shown": cards(board, asked, room // 3),
-        "halts": [one.model_dump() for one in board.halts if one.answer],
+        "halts": [one.model_dump() | {"answer": cut(one.answer, room // 12)} for one in board.halts if one.answer],
     }  # fmt: skip
 
 
@@ -51,6 +56,12 @@ def cut(text: str, room: int) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
 
 
+def fitting(lines: Iterable[str], room: int) -> list[str]:
+    """The last lines, at most MOST_LINES, each cut at an equal share of the room."""
+    found = list(lines)[-MOST_LINES:]
+    return [cut(one, room // len(found)) for one in found]
+
+
 def owned(board: Board, who: str) -> list[str]:
     return [one.id for one in board.products if one.owner == who and one.status != "rejected"]
 
@@ -63,10 +74,13 @@ def for_assign(board: Board, who: str, room: int) -> dict[str, Any]:
     """Reflections, open feedback by importance, and what each product still lacks."""
     thoughts = [f"{one.author}: {one.text}" for one in board.thoughts if one.round == board.round]
     living = [one for one in board.products if one.status not in ("accepted", "rejected") and one.id != board.log]
-    missing = {one.id: "; ".join(shortfalls(board, one)) for one in living}
+    share = room // (4 * max(1, len(living)))
+    missing = {one.id: cut("; ".join(shortfalls(board, one)), share) for one in living}
     return {
         "reflections": [cut(one, room // (4 * max(1, len(thoughts)))) for one in thoughts],
-        "feedback": lines(said for one in living for said in open_feedback(board, one.id)),
+        "feedback": lines(
+            said for one in board.products if one.status != "rejected" for said in open_feedback(board, one.id)
+        ),
         "products": [
             {"id": one.id, "title": one.title, "owner": one.owner, "status": one.status, "type": one.type,
              "open": [said.id for said in open_feedback(board, one.id)]}
@@ -84,8 +98,13 @@ def for_compose(board: Board, who: str, room: int, products: Sequence[str]) -> d
     return {
         "assigned": cards(board, products, room // 2), "attached": cards(board, attached, room // 4),
         "latest": {one: said.content if (said := board.latest(one)) else "" for one in products},
-        "address": {one: [feedback_line(said) for said in to_address(board, one)] for one in products},
+        "address": {one: shares(to_address(board, one), room // (4 * len(products))) for one in products},
     }  # fmt: skip
+
+
+def shares(collabs: Sequence[Collab], room: int) -> list[str]:
+    """Every piece of feedback, for each has to be answered; each within an equal share of the room."""
+    return [cut(feedback_line(one), max(200, room // len(collabs))) for one in collabs]
 
 
 def for_review(board: Board, who: str, room: int, products: Sequence[str]) -> dict[str, Any]:
@@ -109,7 +128,7 @@ def for_present(board: Board, who: str, room: int) -> dict[str, Any]:
             for one in board.inspections if one.round == board.round
         ],
         "collabs": lines(said), "flags": lines(one for p in board.products for one in flags(board, p.id)),
-        "to_user": [f"{one.author}: {one.text}" for one in remarks_for(board, "user")],
+        "to_user": fitting((f"{one.author}: {one.text}" for one in remarks_for(board, "user")), room // 6),
     }  # fmt: skip
 
 

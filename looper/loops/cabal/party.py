@@ -36,13 +36,12 @@ class Party:
         self.places: dict[str, Place] = {}
 
     def begin(self, run: Run, board: Board, product: str) -> Place:
-        """The place of a product: the task as it is, narrowed to the product's part where the task has parts."""
+        """The place of a product: where its part of the space begins, if the task has parts (`workshop.plan`)."""
         if product not in self.places:
             parts = [one.id for one in board.products if one.id != board.log]
-            state: Any = run.do("observe", self.task.observe, None)
-            part = getattr(self.own, "part", None)
-            state = part(state, parts.index(product), len(parts)) if part else state
-            self.places[product] = Place(state)
+            plan = getattr(self.own, "plan", None)
+            part = plan(parts.index(product), len(parts)) if plan else None
+            self.places[product] = Place(run.do("observe", self.task.observe, part))
         return self.places[product]
 
     def work(self, run: Run, board: Board, who: str, product: str) -> NewVersion:

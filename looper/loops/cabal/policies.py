@@ -41,6 +41,8 @@ from looper.tasks.contracts import Draft
 from looper.types import Question
 
 DONE = "all checks of the task pass"
+DRAFT = "everything written so far"
+"""What the checks are run on where the parts cannot be judged by themselves."""
 GRAVE, SLIGHT = 8, 5
 """Importance of a failed rule that blocks, and of one that warns."""
 
@@ -92,7 +94,8 @@ def peer_review(**_: Any) -> Reviews:
 
 def inspect(*, items: Mapping[str, int], verdicts: Mapping[str, Mapping[str, Any]], **_: Any) -> Inspections:
     """What the checks say of each new product, in the form of an inspection."""
-    found = [_inspected(product, count, verdicts.get(product)) for product, count in items.items()]
+    draft = verdicts.get(DRAFT)
+    found = [_inspected(product, count, verdicts.get(product, draft)) for product, count in items.items()]
     return Inspections(final_output=Inspected(inspections=found))
 
 

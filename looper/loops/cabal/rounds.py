@@ -11,12 +11,13 @@ from looper.loops.cabal import briefing
 from looper.loops.cabal.board.acceptance import accept, all_accepted, deliverables, stagnant
 from looper.loops.cabal.board.answers import ANSWERS, Alternatives, Drafts, Written
 from looper.loops.cabal.board.entities import Step
-from looper.loops.cabal.board.mission import answer_halt, requests_left
+from looper.loops.cabal.board.mission import MOST_REQUESTS, answer_halt, requests_left
 from looper.loops.cabal.board.relevance import to_review
 from looper.loops.cabal.board.rights import ACTORS
 from looper.loops.cabal.board.rounds import begin_round, close_round, enter, new_work, reflecting, take, writing
 from looper.loops.cabal.board.table import Board, open_board, reject
 from looper.loops.cabal.party import Party
+from looper.loops.cabal.policies import DRAFT
 from looper.loops.cabal.truth import Truth
 from looper.run import Run
 from looper.tasks.contracts import Written as WrittenTask
@@ -31,6 +32,8 @@ STEP_NAMES: dict[Step, str] = {
     "inspect": "inspect", "present": "present",
 }  # fmt: skip
 """What each step of a round is called where steps of all designs are named: in prices, prompts and journals."""
+ROOM = 10_000
+"""Characters of what the checks say of one state."""
 Context = Callable[[str], dict[str, Any]]
 
 
@@ -51,6 +54,8 @@ class Mission:
         self.verdict: Evaluation | None = None
         self.failures: list[str] = []
         """Rules that what is accepted does not meet, for the chair."""
+        self.last: dict[str, int] = {}
+        """The round in which each member was asked last."""
 
     def go(self) -> Outcome:
         self.chaired(self.run, "bootstrap")
@@ -65,6 +70,7 @@ class Mission:
 
     def round(self, turn: Run) -> str | None:
         """One round; why the mission ends after it, or None."""
+        self.run.keep("present", "envoy")  # every round that was begun is told (SPEC 4.9)
         self.board = begin_round(self.board)
         self.reflect(turn)
         self.chaired(turn, "plan")
@@ -72,11 +78,12 @@ class Mission:
         if new_work(self.board):
             self.review(turn)
             self.inspect(turn)
-        self.board = accept(self.board)  # in the same round, by code (SPEC 4.4); a lifted flag needs no new inspection
+        # In the same round, by code (SPEC 4.4); a lifted flag needs no new inspection. The Change Log that is judged is
+        # the one that is handed over.
+        self.board = close_round(accept(self.board))
         self.judge(turn)
         self.enter("present")
         self.apply("envoy", self.asked(turn, self.board, "envoy", "present", self.briefed(briefing.for_present)))
-        self.board = close_round(self.board)
         self.advance(turn)
         return self.over()
 
@@ -93,8 +100,9 @@ class Mission:
         for number in range(self.design.max_halts + 1):
             more = self.briefed(briefing.for_assign)("chair") if step == "plan" else {}
             more |= {
-                "failures": self.failures, "seats": self.design.max_operatives,
+                "failures": briefing.fitting(self.failures, ROOM), "seats": self.design.max_operatives,
                 "last_call": number == self.design.max_halts,
+                "rounds_left": self.design.max_rounds - self.board.round,
                 "parts": self.design.operatives if self.party else 1,
             }  # fmt: skip
             answers = self.asked(turn, self.board, "chair", step, lambda _who, more=more: more)
@@ -162,7 +170,7 @@ class Mission:
         draft = self.truth.of_draft(turn, self.board)
         if draft:  # evaluated, so it may be the best so far (SPEC 0.3); the gate is met by what is accepted alone
             self.run.consider(draft.artifact, draft.verdict.model_copy(update={"passed": False}))
-        return dict.fromkeys(fresh, told_of(draft.verdict, draft.failures)) if draft else {}
+        return {DRAFT: told_of(draft.verdict, draft.failures)} if draft else {}
 
     def judge(self, turn: Run) -> None:
         """The task's own gate on what is accepted so far, run by code."""
@@ -195,19 +203,21 @@ class Mission:
         """The answers of one member in one step: requests for context, and the last one, which is final (SPEC 4.2)."""
         answers: list[Alternatives] = []
         while True:
-            known = {**briefing.common(board, who, self.design.prompt_characters), **context(who)}
+            left = min(requests_left(board, who), MOST_REQUESTS - len(answers))  # a refused request counts too
+            common = briefing.common(board, who, self.design.prompt_characters, self.last.get(who, 0))
+            known = {**common, **context(who), "requests_left": left}
             answer: Any = turn.ask(
                 ACTORS[step], ANSWERS[step], step=STEP_NAMES[step], **{**turn.brief, **known}
             )  # fmt: skip
             answers.append(answer)
             if not getattr(answer, "request_context", None):
                 return answers
-            exhausted = not requests_left(board, who)
             board = take(board, who, answer)
-            if exhausted:
+            if not left:
                 return answers
 
     def apply(self, who: str, answers: Sequence[Alternatives]) -> None:
+        self.last[who] = self.board.round
         for answer in answers:
             self.board = take(self.board, who, answer)
 
@@ -254,6 +264,7 @@ class Mission:
         return sum(one.blocking and one.stands for one in self.board.collabs)
 
     def told(self) -> None:
+        self.run.keep("board_updated")  # it costs nothing: the board is told also when the time is up
         self.run.note("board_updated", board=self.board.model_dump(mode="json"))
 
     def end(self, status: str, reason: str, detail: str = "") -> Outcome:
@@ -274,5 +285,6 @@ class Mission:
 def told_of(verdict: Evaluation, failures: Sequence[str]) -> dict[str, Any]:
     """A verdict as a role reads it."""
     return {
-        "passed": verdict.passed, "score": verdict.score, "failures": list(failures), "blockers": verdict.blockers,
+        "passed": verdict.passed, "score": verdict.score, "failures": briefing.fitting(failures, ROOM),
+        "blockers": verdict.blockers,
     }  # fmt: skip

@@ -27,7 +27,8 @@ class Truth:
     """The gate of a task that is written, put to what the team has made."""
 
     def __init__(self, task: Task, form: str):
-        self.task, self.form = task, form
+        prose = getattr(task, "prose", True)
+        self.task, self.form = task, ("joined" if prose else "bare") if form == "auto" else form
 
     def document(self, board: Board) -> str:
         return joined(board) if self.form == "joined" else bare(board)

@@ -90,6 +90,11 @@ class Document:
     def alias(self) -> str:
         return f"document-{self.name}"
 
+    @property
+    def prose(self) -> bool:
+        """Whether the artifact is Markdown; a program or a configuration is not."""
+        return self.criteria_template.name not in ("code", "config")
+
     @cached_property
     def gate(self) -> Gate:
         return Gate(self.criteria_template.extended(self.rules), self.checks, self.bench)

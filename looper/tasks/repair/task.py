@@ -306,7 +306,7 @@ class Repair:
     @property
     def workshop(self) -> Workshop:
         """What the workflow needs besides."""
-        return Workshop()
+        return Workshop(self)
 
     # Deterministic fillers of the roles
 

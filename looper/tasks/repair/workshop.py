@@ -1,9 +1,12 @@
 """What the workflow needs of a repair besides what every design gets (looper.loops.workflow.ground)."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from looper.criteria import Finding
-from looper.tasks.repair.states import Program
+from looper.tasks.repair.states import Plan, Program
+
+if TYPE_CHECKING:
+    from looper.tasks.repair.task import Repair
 
 
 class Workshop:
@@ -11,6 +14,9 @@ class Workshop:
 
     coding: ClassVar[str] = "code"
     """By this step the coder is asked, because the edit search answers it with many candidates."""
+
+    def __init__(self, task: "Repair"):
+        self.task = task
 
     def results(self, state: Program) -> dict[str, Finding]:
         """The visible tests by name."""
@@ -24,11 +30,11 @@ class Workshop:
             found.setdefault(failure.error, []).append(failure.id)
         return [{"name": ", ".join(tests[:3]), "checks": tests, "note": error} for error, tests in found.items()]
 
-    def part(self, state: Program, number: int, parts: int) -> Program:
+    def plan(self, number: int, parts: int) -> Plan:
         """One of so many parts of the search: every so-manieth suspicious line, the most suspicious ones spread."""
-        lines = sorted((line for line, blame in state.suspicion.items() if blame), key=lambda at: -state.suspicion[at])
-        own = lines[number::parts]
-        return state.model_copy(update={"plan": state.plan.model_copy(update={"lines": own})}) if own else state
+        suspicion = self.task.observe(None).suspicion
+        lines = sorted((line for line, blame in suspicion.items() if blame), key=lambda at: (-suspicion[at], at))
+        return Plan(lines=lines[number::parts], reason=f"part {number + 1} of {parts}")
 
     def back(self, start: Program, state: Program) -> Program:
         """The program as it was; what was tried on it is not tried again."""

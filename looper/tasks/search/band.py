@@ -20,6 +20,7 @@ from looper.tasks.search import readings, steer
 from looper.tasks.search.exercise import Exercise, listed, said
 from looper.tasks.search.query import Query
 from looper.tasks.search.states import Answer, Change, Decision, Move, Plan, Replan, Results, Trail
+from looper.tasks.search.workshop import Workshop
 from looper.types import STRICT, Question, Signal
 
 SEEN = 300
@@ -71,6 +72,11 @@ class Band(Exercise):
             seen=list(dict.fromkeys(seen))[-SEEN:], waited=found.waited,
             last=f"{query}: {found.total} hit{'' if found.total == 1 else 's'}{f' ({note})' if note else ''}",
         )  # fmt: skip
+
+    @property
+    def workshop(self) -> Workshop:
+        """What designs of several members need besides."""
+        return Workshop(self)
 
     def probes(self) -> list[Any]:
         return [readings.Count(self.low, self.high), readings.Spread(), readings.Drop(), readings.Overlap()]

@@ -6,6 +6,7 @@ What stands in code (fenced or between backticks) is not a citation.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from looper.loops.cabal.board.table import Board
 
@@ -31,9 +32,10 @@ class Citation:
     """As it was written."""
 
 
-def citations(content: str) -> list[Citation]:
-    """All references of a content, in order."""
-    return [cited(found) for found in _found(content)]
+@lru_cache(maxsize=1_000)
+def citations(content: str) -> tuple[Citation, ...]:
+    """All references of a content, in order. Kept: reviewers are chosen by them again and again."""
+    return tuple(cited(found) for found in _found(content))
 
 
 def replaced(content: str, by: Callable[[Citation], str]) -> str:
@@ -78,6 +80,6 @@ def cites(board: Board, product: str) -> list[str]:
 def superseded(board: Board, product: str) -> list[Citation]:
     """Versions of other products that the latest version cites and that are not the latest any more."""
     latest = board.latest(product)
-    found = citations(latest.content) if latest else []
+    found = citations(latest.content) if latest else ()
     old = (one for one in found if one.kind == "v" and one.id != product and one.number < board.number(one.id))
     return list({(one.id, one.number): one for one in old}.values())

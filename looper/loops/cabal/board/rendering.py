@@ -28,6 +28,12 @@ def overview(board: Board, *, viewer: str = "", limit: int = LIMIT) -> str:
 
 
 def _head(board: Board, limit: int) -> str:
+    """Whole if there is room for it, else each part within its share."""
+    whole = _heading(board, limit * 12)
+    return whole if len(whole) <= limit else _heading(board, limit)
+
+
+def _heading(board: Board, limit: int) -> str:
     share = limit // 12
     lines = [f"Round {board.round}. Mission: {clip(board.mission or '(not set)', share * 2)}"]
     lines += _listed("Objectives", board.objectives, share * 2)
