@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from looper.checks.running.suite import Suite
 from looper.checks.sandbox import Sandbox
+from looper.checks.suite.run import Suite
 from looper.tasks.project.task import Project
 
 GIVEN = {

@@ -7,7 +7,7 @@ from cabal_boards import at, founded, product
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from looper.loops.cabal.board.acceptance import accept, all_accepted, deliverables, shortfalls
+from looper.loops.cabal.board.acceptance import accept, shortfalls
 from looper.loops.cabal.board.answers import Told
 from looper.loops.cabal.board.entities import CollabKind, RemarkKind, Status, Step, Target
 from looper.loops.cabal.board.feedback import collaborate, inspect, remark, resolve
@@ -174,7 +174,6 @@ def check(before: Board, after: Board) -> None:
     assert after.versions[: len(before.versions)] == before.versions, "versions never change"
     assert after.rejections[: len(before.rejections)] == before.rejections
     assert all(one.reason.endswith(".") and len(one.reason) > 20 for one in after.rejections)
-    assert not after.finished or before.finished or (all_accepted(after) and deliverables(after))
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -77,7 +77,7 @@ def test_done_is_taken_only_when_the_deliverables_are_accepted() -> None:
     board = at(founded(), "plan")
     assert "Not accepted yet: p1, p2, p3" in refused(board, finish(board, "chair"))
     board = done(done(done(board, PAGE), PRICE, "Ten.", "o2"), KIT)
-    assert finish(at(board, "plan"), "chair").finished
+    assert finish(at(board, "plan"), "chair").rejections == board.rejections
 
 
 def test_done_without_deliverables_is_not_done() -> None:

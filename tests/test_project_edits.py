@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from looper.errors import ConfigError
-from looper.tasks.project.edits import Applied, EditLimits, applied
-from looper.tasks.project.patch import parse, render
-from looper.tasks.project.source import Limits, Source, read_source
+from looper.tasks.project.editing.edits import Applied, EditLimits, applied
+from looper.tasks.project.editing.patch import parse, render
+from looper.tasks.project.reading.source import Limits, Source, read_source
 from looper.tasks.project.states import Diff, Edit, Passage, Removal, WholeFile
 
 STORE = "import os\n\n\ndef add(a, b):\n    return a - b\n\n\ndef sub(a, b):\n    return a - b\n"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from looper.tasks.project.excerpt import excerpt
-from looper.tasks.project.imports import imported, modules
-from looper.tasks.project.outline import outline
-from looper.tasks.project.ranking import ranked
-from looper.tasks.project.relevant import relevant
-from looper.tasks.project.repo_map import CHARACTERS_PER_TOKEN, repo_map
+from looper.tasks.project.desk.excerpt import excerpt
+from looper.tasks.project.desk.imports import imported, modules
+from looper.tasks.project.desk.outline import outline
+from looper.tasks.project.desk.ranking import ranked
+from looper.tasks.project.desk.relevant import relevant
+from looper.tasks.project.desk.repo_map import CHARACTERS_PER_TOKEN, repo_map
 
 MODULE = '''"""A module."""
 

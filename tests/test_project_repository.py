@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from looper.errors import ConfigError, LooperError, Paused, PhaseError
-from looper.tasks.project import git as command
-from looper.tasks.project import in_place
-from looper.tasks.project.git import Git
-from looper.tasks.project.repository import Repository
-from looper.tasks.project.source import Limits, Source, read_source
+from looper.tasks.project.reading.source import Limits, Source, read_source
+from looper.tasks.project.workspace import git as command
+from looper.tasks.project.workspace import in_place
+from looper.tasks.project.workspace.git import Git
+from looper.tasks.project.workspace.repository import Repository
 
 FILES = {"app/__init__.py": "", "app/main.py": "def run():\n    return 1\n", "crlf.txt": "a\r\nb\r\n", "run.sh": "#!\n"}
 PEOPLE = {"GIT_AUTHOR_NAME": "u", "GIT_AUTHOR_EMAIL": "u@x", "GIT_COMMITTER_NAME": "u", "GIT_COMMITTER_EMAIL": "u@x"}
@@ -438,7 +438,7 @@ def test_a_command_that_outlives_a_killed_looper_is_waited_for(tmp_path: Path, p
     started, ended = tmp_path / "started", tmp_path / "ended"
     alias = f"alias.linger=!touch {started}; sleep 0.5; touch {ended}"
     program = (
-        "import sys; from pathlib import Path; from looper.tasks.project.git import Git; "
+        "import sys; from pathlib import Path; from looper.tasks.project.workspace.git import Git; "
         "Git(Path(sys.argv[1]), Path(sys.argv[2]))('-c', sys.argv[3], 'linger')"
     )
     line = [sys.executable, "-c", program, str(repository.folder), str(repository.git.lock), alias]

@@ -17,7 +17,7 @@ from players import in_child
 from project_models import Ran, coded, commanded, edits, file, passage, ran
 from project_runs import COUNTED, GIVEN, HIDDEN, PRICED, REFERENCE, project, written
 
-from looper.checks.running.reports import SuiteReport, TestResult
+from looper.checks.suite.reports import SuiteReport, TestResult
 from looper.journal import Journal
 from looper.tasks.project import task as module
 from looper.tasks.project.states import Edits, Tree

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from looper.tasks.project.editing.patch import parse
 from looper.tasks.project.library import place, text_of
-from looper.tasks.project.patch import parse
-from looper.tasks.project.source import Limits, read_source
+from looper.tasks.project.reading.source import Limits, read_source
 
 RATES, CONTACTS = "@live_rates", "@merge_contacts"
 Ran = dict[str, tuple[int, str]]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from looper.errors import ConfigError
-from looper.tasks.project import listing
-from looper.tasks.project.paths import Layout, Refusal, matches, safe
-from looper.tasks.project.source import Limits, Source, read_source
+from looper.tasks.project.editing.paths import Layout, Refusal, matches, safe
+from looper.tasks.project.reading import listing
+from looper.tasks.project.reading.source import Limits, Source, read_source
 
 
 def fill(folder: Path, files: dict[str, str | bytes]) -> Path:

@@ -9,7 +9,7 @@ import yaml
 from project_runs import COUNTED, GIVEN, HIDDEN, PRICED, REFERENCE, project, written
 
 from looper.agents.prompt import Templates
-from looper.checks.running.suite import Suite
+from looper.checks.suite.run import Suite
 from looper.criteria import Evaluation
 from looper.errors import ConfigError
 from looper.tasks.project.states import Edits, Tree

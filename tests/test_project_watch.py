@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from looper.tasks.project.source import Source
+from looper.tasks.project.guard.tampering import traces
+from looper.tasks.project.guard.watch import Watch, protected, violations
+from looper.tasks.project.reading.source import Source
 from looper.tasks.project.states import Edits, Violation
-from looper.tasks.project.tampering import traces
-from looper.tasks.project.watch import Watch, protected, violations
 
 PYPROJECT = '[project]\nname = "app"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n\n[tool.ruff]\nline-length = 100\n'
 GIVEN = {

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from looper.checks.running.reports import SuiteReport
-from looper.checks.running.suite import Suite, run_suite
-from looper.checks.running.suite_junit import Unreadable, parsed
-from looper.checks.running.suite_text import Places
-from looper.checks.running.suite_tree import read_tree
 from looper.checks.sandbox import Sandbox
+from looper.checks.suite.junit import Unreadable, parsed
+from looper.checks.suite.reports import SuiteReport
+from looper.checks.suite.run import Suite, run_suite
+from looper.checks.suite.text import Places
+from looper.checks.suite.tree import read_tree
 from looper.errors import ConfigError, SandboxUnavailable
 
 BOX = Sandbox()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from looper.checks.running.reports import SuiteReport
+from looper.checks.suite.reports import SuiteReport
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
 
 MOST_RULES = 40

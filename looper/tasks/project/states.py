@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from looper.checks.running.reports import SuiteReport
+from looper.checks.suite.reports import SuiteReport
 from looper.tasks.contracts import Line
 from looper.types import Plain
 

@@ -14,22 +14,22 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic.dataclasses import dataclass
 
-from looper.checks.running.reports import SuiteReport
-from looper.checks.running.suite import Suite, run_suite
 from looper.checks.sandbox import Sandbox
+from looper.checks.suite.reports import SuiteReport
+from looper.checks.suite.run import Suite, run_suite
 from looper.criteria import Criteria, Evaluation, Finding
 from looper.errors import ConfigError
 from looper.tasks.environment import FailureType
-from looper.tasks.project import gate, patch
-from looper.tasks.project.changing import changed_by
-from looper.tasks.project.desk import Desk
-from looper.tasks.project.edits import EditLimits
-from looper.tasks.project.given import Copy
-from looper.tasks.project.home import Home
+from looper.tasks.project import gate
+from looper.tasks.project.desk.desk import Desk
+from looper.tasks.project.editing import patch
+from looper.tasks.project.editing.changing import changed_by
+from looper.tasks.project.editing.edits import EditLimits
+from looper.tasks.project.guard.watch import Watch, protected, violations
 from looper.tasks.project.library import place, text_of
 from looper.tasks.project.playing import played
 from looper.tasks.project.probes import SuiteProbe
-from looper.tasks.project.source import Limits, Source
+from looper.tasks.project.reading.source import Limits, Source
 from looper.tasks.project.states import (
     Brief,
     Decision,
@@ -41,9 +41,10 @@ from looper.tasks.project.states import (
     Worked,
     WorkOn,
 )
-from looper.tasks.project.watch import Watch, protected, violations
 from looper.tasks.project.working import NextTests
 from looper.tasks.project.workshop import TESTER_FOLDER, Workshop
+from looper.tasks.project.workspace.given import Copy
+from looper.tasks.project.workspace.home import Home
 from looper.types import STRICT, Question, Signal
 
 ANSWERS: dict[str, type[BaseModel]] = {

@@ -150,7 +150,7 @@ def finish(board: Board, author: str) -> Board:
         left = [one.id for one in deliverables(board) if one.status != "accepted"]
         why = f"Not accepted yet: {', '.join(left) or 'there is no deliverable'}; go on with these."
         return reject(board, author, "done", why)
-    return board.model_copy(update={"finished": True})
+    return board
 
 
 def present(board: Board, author: str, op: Told) -> Board:

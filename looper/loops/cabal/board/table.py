@@ -80,8 +80,6 @@ class Board(Entity):
     """Id of the Change Log's product."""
     keys: dict[str, str] = Field(default={})
     """Temporary keys of the answer at hand: key to product id."""
-    finished: bool = False
-    """Whether the chair said `done` and the deliverables were accepted."""
 
     def member(self, ref: str) -> Member | None:
         """By id, else by the chair's key or the name, whatever their case."""

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from looper.errors import ConfigError
-from looper.tasks.project.hunks import NO_END, NOTHING, FileDiff, Misfit, apply_hunks, read_diff
-from looper.tasks.project.paths import Layout, Refusal, safe
-from looper.tasks.project.source import Source
-from looper.tasks.project.texts import shown, split_lines, unusable
+from looper.tasks.project.editing.hunks import NO_END, NOTHING, FileDiff, Misfit, apply_hunks, read_diff
+from looper.tasks.project.editing.paths import Layout, Refusal, safe
+from looper.tasks.project.editing.texts import shown, split_lines, unusable
+from looper.tasks.project.reading.source import Source
 
 FILE = "diff --git "
 MODE = "100644"

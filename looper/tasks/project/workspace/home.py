@@ -10,9 +10,9 @@ from typing import Any
 
 from looper.errors import ConfigError
 from looper.journal import write_whole
-from looper.tasks.project.given import Copy
-from looper.tasks.project.repository import Repository
-from looper.tasks.project.source import Limits, Source, read_source
+from looper.tasks.project.reading.source import Limits, Source, read_source
+from looper.tasks.project.workspace.given import Copy
+from looper.tasks.project.workspace.repository import Repository
 
 GIVEN, INDEX, WORKSPACE = "given", ".given.json", "workspace"
 

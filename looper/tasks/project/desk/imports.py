@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from looper.tasks.project.outline import parsed
+from looper.tasks.project.desk.outline import parsed
 
 ROOTS = ("src", "lib", "python")
 """Folders that modules are usually imported from, beside the project's own."""

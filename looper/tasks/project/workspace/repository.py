@@ -10,10 +10,10 @@ from pathlib import Path
 
 from looper.checks.sandbox.folder import write_inside
 from looper.errors import ConfigError, PhaseError
-from looper.tasks.project import given, in_place
-from looper.tasks.project.commits import BASE, inside, take, tie
-from looper.tasks.project.git import Git, cannot_write, require_git
-from looper.tasks.project.source import Source
+from looper.tasks.project.reading.source import Source
+from looper.tasks.project.workspace import given, in_place
+from looper.tasks.project.workspace.commits import BASE, inside, take, tie
+from looper.tasks.project.workspace.git import Git, cannot_write, require_git
 
 LOCKS = ("index.lock", "HEAD.lock")
 

@@ -27,13 +27,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from looper.checks.evidence import cleaned
-from looper.checks.running.reports import SuiteReport, TestResult
-from looper.checks.running.suite_box import JUNIT, UNFINISHED
-from looper.checks.running.suite_channel import Channel, Done, feed
-from looper.checks.running.suite_junit import fill
-from looper.checks.running.suite_record import Record, ending
-from looper.checks.running.suite_tree import Tree, holds, inside, read_tree, size
 from looper.checks.sandbox import Limits, Sandbox, Worker
+from looper.checks.suite.box import JUNIT, UNFINISHED
+from looper.checks.suite.channel import Channel, Done, feed
+from looper.checks.suite.junit import fill
+from looper.checks.suite.record import Record, ending
+from looper.checks.suite.reports import SuiteReport, TestResult
+from looper.checks.suite.tree import Tree, holds, inside, read_tree, size
 from looper.errors import ConfigError
 from looper.types import STRICT
 
@@ -44,7 +44,7 @@ ENDING = 2.0
 SCRATCH_MB = 256
 """What a suite may write beside the project, MiB."""
 SCRATCH_FILES = 10_000
-_BOX = "from looper.checks.running.suite_box import main; main()"
+_BOX = "from looper.checks.suite.box import main; main()"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -1,7 +1,7 @@
 """Runs pytest on a project and reports each test as it ends; inside the sandbox, in a process of its own.
 
 Neither pytest's exit code nor what it prints is asked. The tests of the project run here, so code that means to can
-change what is reported; see `looper.checks.running.suite`.
+change what is reported; see `looper.checks.suite.run`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from looper.checks.running.suite_box import UNFINISHED, matches
-from looper.checks.running.suite_measure import Meter
+from looper.checks.suite.box import UNFINISHED, matches
+from looper.checks.suite.measure import Meter
 
 Tell = Callable[..., None]
 OPTIONS = [

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from looper.tasks.project.outline import outline
-from looper.tasks.project.paths import matches
+from looper.tasks.project.desk.outline import outline
+from looper.tasks.project.editing.paths import matches
 
 CHARACTERS_PER_TOKEN = 4
 """What a token of a program's text is counted as; tokenizers of 2024 and later take 3.3 to 4.2."""

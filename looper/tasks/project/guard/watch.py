@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic.dataclasses import dataclass
 
-from looper.tasks.project.paths import Refusal, matches, safe
-from looper.tasks.project.runner import UNREADABLE, configures, displaces, namesake, settings_of, shadows
-from looper.tasks.project.source import Source
+from looper.tasks.project.editing.paths import Refusal, matches, safe
+from looper.tasks.project.guard.runner import UNREADABLE, configures, displaces, namesake, settings_of, shadows
+from looper.tasks.project.guard.tampering import Trace, traces
+from looper.tasks.project.reading.source import Source
 from looper.tasks.project.states import Edits, Violation
-from looper.tasks.project.tampering import Trace, traces
 from looper.types import STRICT
 
 Changed = Mapping[str, str | None]

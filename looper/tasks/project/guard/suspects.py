@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from looper.tasks.project.constants import PLACE_OF
+from looper.tasks.project.guard.constants import PLACE_OF
 
 Kind = Literal["import", "modules", "exit", "skip", "inside", "hook", "patch", "swap", "aware", "equal"]
 """import: of a runner. modules: runners in `sys.modules`. exit: the process ends unseen. skip: a test does not fail.

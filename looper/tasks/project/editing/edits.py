@@ -13,12 +13,12 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
-from looper.tasks.project.hunks import NOTHING, Misfit, apply_hunks, read_diff
-from looper.tasks.project.patch import header_name
-from looper.tasks.project.paths import Layout, Refusal, safe
-from looper.tasks.project.source import Source
+from looper.tasks.project.editing.hunks import NOTHING, Misfit, apply_hunks, read_diff
+from looper.tasks.project.editing.patch import header_name
+from looper.tasks.project.editing.paths import Layout, Refusal, safe
+from looper.tasks.project.editing.texts import line_end, similar, split_lines, unusable, with_end
+from looper.tasks.project.reading.source import Source
 from looper.tasks.project.states import Diff, Edit, Passage, Removal, WholeFile
-from looper.tasks.project.texts import line_end, similar, split_lines, unusable, with_end
 from looper.types import STRICT
 
 MOST_PLACES = 20

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from looper.criteria import Finding
-from looper.tasks.project import patch
-from looper.tasks.project.changing import texts_of
+from looper.tasks.project.desk.relevant import relevant
+from looper.tasks.project.desk.repo_map import CHARACTERS_PER_TOKEN, repo_map
+from looper.tasks.project.editing import patch
+from looper.tasks.project.editing.changing import texts_of
 from looper.tasks.project.gate import below
-from looper.tasks.project.relevant import relevant
-from looper.tasks.project.repo_map import CHARACTERS_PER_TOKEN, repo_map
-from looper.tasks.project.source import Source
+from looper.tasks.project.reading.source import Source
 from looper.tasks.project.states import Tree
 
 MAP, FILES, DIFF, FAILING = 0.2, 0.48, 0.2, 0.1

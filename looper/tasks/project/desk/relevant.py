@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from looper.tasks.project.excerpt import excerpt
-from looper.tasks.project.imports import imported, modules
-from looper.tasks.project.ranking import bag, parts, ranked
-from looper.tasks.project.repo_map import CHARACTERS_PER_TOKEN
+from looper.tasks.project.desk.excerpt import excerpt
+from looper.tasks.project.desk.imports import imported, modules
+from looper.tasks.project.desk.ranking import bag, parts, ranked
+from looper.tasks.project.desk.repo_map import CHARACTERS_PER_TOKEN
 from looper.tasks.search.words import STOP
 
 SHARE = 3

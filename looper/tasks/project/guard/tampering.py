@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from looper.tasks.project.constants import text_of
-from looper.tasks.project.suspects import (
+from looper.tasks.project.guard.constants import text_of
+from looper.tasks.project.guard.suspects import (
     INSIDE_ENDS,
     PATCHED,
     RUNNERS,

@@ -7,8 +7,8 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from looper.checks.evidence import cleaned
-from looper.checks.running.reports import Outcome, TestResult
-from looper.checks.running.suite_record import Record
+from looper.checks.suite.record import Record
+from looper.checks.suite.reports import Outcome, TestResult
 
 MOST_ELEMENTS = 200_000
 DEEPEST = 50

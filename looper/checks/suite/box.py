@@ -99,7 +99,7 @@ def run_pytest(job: dict[str, Any], places: dict[str, str], channel: Channel) ->
         os.close(reads)
         os.close(writes)
         channel.owner = os.getpid()
-        from looper.checks.running.suite_plugin import run
+        from looper.checks.suite.plugin import run
 
         channel.tell(ready=places)  # pytest is loaded: what takes time from now on is the project's
         run(job, channel.tell)

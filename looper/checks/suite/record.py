@@ -3,10 +3,10 @@
 import signal
 from hashlib import sha256
 
-from looper.checks.running.reports import Broken, FileCoverage, SuiteReport, TestResult
-from looper.checks.running.suite_box import UNFINISHED, matches
-from looper.checks.running.suite_channel import Done, Said
-from looper.checks.running.suite_text import Places
+from looper.checks.suite.box import UNFINISHED, matches
+from looper.checks.suite.channel import Done, Said
+from looper.checks.suite.reports import Broken, FileCoverage, SuiteReport, TestResult
+from looper.checks.suite.text import Places
 
 UNLOADED = "the test process ended while this file was loaded"
 MOST_TESTS = 100_000

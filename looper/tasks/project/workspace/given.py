@@ -10,9 +10,9 @@ from typing import Literal
 from looper.checks.sandbox.folder import write_inside
 from looper.errors import ConfigError
 from looper.journal import write_whole
-from looper.tasks.project.commits import BASE, ended, inside, take, tie
-from looper.tasks.project.git import Git, cannot_write
-from looper.tasks.project.source import Source
+from looper.tasks.project.reading.source import Source
+from looper.tasks.project.workspace.commits import BASE, ended, inside, take, tie
+from looper.tasks.project.workspace.git import Git, cannot_write
 
 Copy = Literal["copy", "worktree"]
 HEADS = "refs/heads/"

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from looper.checks.running.reports import Broken, TestResult
-from looper.checks.running.suite_text import Places
 from looper.checks.sandbox import Worker
+from looper.checks.suite.reports import Broken, TestResult
+from looper.checks.suite.text import Places
 
 PIECE = 1 << 18
 MOST_LINE = 32 * 2**20

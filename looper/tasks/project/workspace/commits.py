@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 
 from looper.errors import ConfigError
-from looper.tasks.project.git import Git
-from looper.tasks.project.paths import Refusal, safe
+from looper.tasks.project.editing.paths import Refusal, safe
+from looper.tasks.project.workspace.git import Git
 
 BASE = "refs/worktree/looper-base"
 """The project as it was given; set when it is whole. Every worktree has its own."""

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from looper.errors import ConfigError
-from looper.tasks.project.commits import inside
-from looper.tasks.project.git import cannot_write
-from looper.tasks.project.source import Source
+from looper.tasks.project.reading.source import Source
+from looper.tasks.project.workspace.commits import inside
+from looper.tasks.project.workspace.git import cannot_write
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 SHOWN = 5

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from looper.tasks.project.edits import EditLimits, applied
-from looper.tasks.project.source import Source
+from looper.tasks.project.editing.edits import EditLimits, applied
+from looper.tasks.project.guard.watch import Watch, violations
+from looper.tasks.project.reading.source import Source
 from looper.tasks.project.states import Edits, Tree
-from looper.tasks.project.watch import Watch, violations
 
 
 def changed_by(state: Tree, action: Edits, source: Source, limits: EditLimits, watch: Watch) -> Tree:

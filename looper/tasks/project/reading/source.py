@@ -13,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as settings
 
 from looper.errors import ConfigError
-from looper.tasks.project.listing import listed, too_many
-from looper.tasks.project.paths import Refusal, safe
+from looper.tasks.project.editing.paths import Refusal, safe
+from looper.tasks.project.reading.listing import listed, too_many
 from looper.types import STRICT
 
 
