@@ -72,11 +72,12 @@ def options(group: str) -> dict[str, str]:
 
 
 def headline(file: Path) -> str:
-    """The comment in a file's first line."""
+    """The comment in a file's first line, or in its second where the first is Hydra's own."""
     try:
-        first = file.read_text(errors="replace").partition("\n")[0]
+        first, second, *_ = [*file.read_text(errors="replace").split("\n")[:2], "", ""]
     except OSError as error:
         return f"cannot be read: {error.strerror}"
+    first = second if first.startswith("# @package") else first
     return first.lstrip("# ").strip() if first.startswith("#") else ""
 
 

@@ -121,7 +121,7 @@ def launch(
         return _locked(parts, folder, audience, answers or {}, sync)
     except RunLocked:  # the folder is another process's
         raise
-    except LooperError:
+    except (LooperError, KeyboardInterrupt):
         if fresh and not (path / "history.jsonl").exists():  # refused before it began: no folder that looks like a run
             (path / "lock").unlink(missing_ok=True)
             with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ def _locked(parts: Parts, folder: Folder, audience: Audience, answers: Mapping[s
             if opened:
                 opened(path)
             return _Session(parts, folder, journal, audience, answers).go()
-        except LooperError:
+        except (LooperError, KeyboardInterrupt):
             if not journal.events:  # refused before it began: nothing is left that looks like a run
                 for name in ("history.jsonl", "config.yaml"):
                     (path / name).unlink(missing_ok=True)
@@ -239,7 +239,7 @@ class _Session:
             "task": {"prompt": task.goal, "ideal_result": "; ".join(r.description or r.id for r in criteria.rules[:5])},
             "design": self.parts.loop.name,
             "criteria": dataclasses.asdict(criteria) | {"rules": [r.model_dump() for r in criteria.rules]},
-            "max_iterations": getattr(self.parts.loop, "max_iterations", getattr(self.parts.loop, "max_steps", None)),
+            "max_iterations": rounds_of(self.parts.loop),
             "config_hash": self.parts.identity,
             "seed": config.get("seed"),
             "model": (config.get("model") or {}).get("name"),
@@ -309,6 +309,12 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
+
+
+def rounds_of(loop: Any) -> int | None:
+    """Iterations that a design makes at most, whatever it calls them; None if it has no such limit."""
+    named = (getattr(loop, name, None) for name in ("max_iterations", "max_steps", "max_rounds"))
+    return next((limit for limit in named if limit is not None), None)
 
 
 def is_loop(value: object) -> bool:

@@ -248,7 +248,7 @@ class Run:
 
     def _in_time(self, name: str) -> None:
         left = self.ledger.seconds_left()
-        if left is not None and left <= 0 and name not in ("affords", "holdout", *self.ledger.kept):
+        if left is not None and left <= 0 and name not in ("affords", "holdout", "deliver", *self.ledger.kept):
             used = f"{name}: the {self.ledger.budget.seconds:g} seconds of the run are used up"
             raise BudgetExceeded(used, "time_limit")
 
@@ -306,20 +306,40 @@ def execute(loop: Loop, run: Run) -> Outcome:
         outcome = loop.run(run.task, run)
     except Interruption as end:
         outcome = run.outcome(*_ending(end, run), detail=str(end), **end.facts)
+    return _delivered(run, _measured(run, outcome))
+
+
+MEASURED = ("impossible", "rejected")
+"""Reasons of a failed run whose artifact is as comparable as that of one that stopped."""
+
+
+def _measured(run: Run, outcome: Outcome) -> Outcome:
+    """With the holdout's verdict, or why there is none: how the run ended does not depend on it."""
     holdout = getattr(run.task, "holdout", None)
-    if holdout and outcome.artifact is not None and outcome.status in ("completed", "stopped"):
-        run.stage.check = lambda: None
-        outcome = outcome.model_copy(update={"facts": {**outcome.facts, **_measured(run, holdout, outcome.artifact)}})
-    return outcome
-
-
-def _measured(run: Run, holdout: Callable[[str], Any], artifact: str) -> dict[str, Any]:
-    """The holdout's verdict, or why there is none: how the run ended does not depend on it."""
+    over = outcome.status in ("completed", "stopped") or outcome.reason in MEASURED
+    if not holdout or outcome.artifact is None or not over:
+        return outcome
+    run.stage.check = lambda: None
     try:
-        verdict = Run(run.stage, "end/").do("holdout", holdout, artifact)
+        verdict = Run(run.stage, "end/").do("holdout", holdout, outcome.artifact)
     except (PhaseError, BudgetExceeded) as end:
-        return {"holdout_error": str(end)}
-    return {} if verdict is None else {"holdout": verdict.model_dump(mode="json")}
+        return _with(outcome, holdout_error=str(end))
+    return outcome if verdict is None else _with(outcome, holdout=verdict.model_dump(mode="json"))
+
+
+def _delivered(run: Run, outcome: Outcome) -> Outcome:
+    """A result that met the gate is put where the user wants it, where the task has such a place."""
+    deliver = getattr(run.task, "deliver", None)
+    if not deliver or outcome.status != "completed" or not outcome.passed:
+        return outcome
+    try:
+        return _with(outcome, delivered=Run(run.stage, "end/").do("deliver", deliver, outcome.artifact))
+    except (PhaseError, BudgetExceeded) as end:
+        return _with(outcome, not_delivered=str(end))
+
+
+def _with(outcome: Outcome, **facts: Any) -> Outcome:
+    return outcome.model_copy(update={"facts": {**outcome.facts, **facts}})
 
 
 def _ending(end: Interruption, run: Run) -> tuple[str, str]:

@@ -5,6 +5,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from command_line import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from looper.agents.human import Human
 from looper.agents.recording import Head, Line, head_of, lines_of
 from looper.launch import build, launch
-from looper.types import Outcome
+from looper.types import Outcome, Question, Reply
 
 STEP_KEY = re.compile(r"[\w.\-/]+\.[1-9]\d*")
 
@@ -65,6 +67,20 @@ def composed(overrides: Sequence[str]) -> dict[str, Any]:
     return data
 
 
+def fresh(answer: Any) -> Any:
+    """A judge's answer carries the code of its question: today's (SAFETY P13)."""
+
+    def answered(self: Human, question: Question) -> Reply:
+        text = self.answers.get(question.key)
+        if text is not None and "nonce" in question.context:
+            self = replace(
+                self, answers={question.key: json.dumps({**json.loads(text), "nonce": question.context["nonce"]})}
+            )
+        return answer(self, question)
+
+    return answered
+
+
 def main(argv: Sequence[str]) -> None:
     file = Path(argv[0])
     people = [word.split("=", 1) for word in argv[1:] if STEP_KEY.fullmatch(word.partition("=")[0])]
@@ -83,4 +99,5 @@ def main(argv: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    Human.answer = fresh(Human.answer)
     main(sys.argv[1:])

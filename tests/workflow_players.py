@@ -92,7 +92,6 @@ class Shelf:
     """Id, message, parent and texts of every commit that was made."""
     stood: list[str] = field(default_factory=list)
     """Commits that the workspace was put at, in order."""
-    handed: list[dict[str, str]] = field(default_factory=list)
     coding: ClassVar[str] = "code"
 
     @property
@@ -229,10 +228,6 @@ class Shelf:
 
     def at(self, commit: str) -> None:
         self.stood.append(commit)
-
-    def handed_over(self, state: Desktop) -> str:
-        self.handed.append(dict(state.changed))
-        return "here"
 
     @property
     def messages(self) -> list[str]:

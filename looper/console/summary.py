@@ -124,6 +124,8 @@ def final_summary(story: Story) -> list[str]:
         lines.append(f"holdout_score: {score(story.holdout)} (hidden checks, measured once at the end)")
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
     lines += [f"blocker: {brief(one, 400)}" for one in story.facts.get("blockers") or []]
+    lines += [f"delivered: {brief(story.facts['delivered'], 300)}"] if story.facts.get("delivered") else []
+    lines += [f"not delivered: {brief(story.facts['not_delivered'], 400)}"] if story.facts.get("not_delivered") else []
     lines += question_shown(story)
     lines += (
         tasks_shown(story.state)

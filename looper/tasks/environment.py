@@ -95,7 +95,8 @@ class Task(Protocol):
     (what probes found becomes part of the state), `later_on_ties` (of equally good states the later one is the best
     so far), `files(artifact)`, `recording`, `holdout(artifact)`, `simulate(question, skill, dice)`, `open(folder)`
     (the run's folder, before anything is asked), `ready()` (raises ConfigError before the run begins if it cannot),
-    `close()`, `prose` (whether its artifact is Markdown), `workshop` (see `looper.loops.workflow.ground`).
+    `close()`, `deliver(artifact)` (puts a result that met the gate where it is wanted), `prose` (whether its artifact
+    is Markdown), `workshop` (see `looper.loops.workflow.ground`).
     """
 
     goal: str

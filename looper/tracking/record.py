@@ -165,10 +165,11 @@ class Record:
     def take(self, event: Event) -> None:
         """Read one more event."""
         self.started = self.started or moment(event)
+        self.seq = event.seq  # before the flush: what is told now is new to whoever has looked up to the line before
         if event.iteration and event.iteration != self._iteration:
             self._flush()
             self._iteration = event.iteration
-        self.seq, self._at = event.seq, moment(event)
+        self._at = moment(event)
         self._spending.add(event)
         if event.event in ("run_started", "resumed"):
             self._begin(event)

@@ -77,7 +77,7 @@ class Cabal:
             if run.ledger.budget.on_limit == "ask":
                 end.facts.update(mission.facts())
                 raise
-            mission.told()
+            mission.cut_short()
             return run.outcome("stopped", end.reason, detail=str(end), **mission.facts())
         except Interruption as end:
             end.facts.update(mission.facts())

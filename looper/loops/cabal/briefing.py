@@ -7,7 +7,7 @@ from looper.loops.cabal.board.acceptance import flags, open_feedback, shortfalls
 from looper.loops.cabal.board.entities import Collab, Member
 from looper.loops.cabal.board.feedback import remarks_for
 from looper.loops.cabal.board.mission import became, requests_left
-from looper.loops.cabal.board.rendering import card, feedback_line, overview
+from looper.loops.cabal.board.rendering import card, cut, feedback_line, overview
 from looper.loops.cabal.board.table import Board, rejections_of
 from looper.loops.cabal.board.writing import to_address
 
@@ -45,15 +45,7 @@ def cards(board: Board, products: Iterable[str], room: int) -> dict[str, str]:
     """Products in full, each cut at an equal share of the room."""
     found = list(products)
     share = room // max(1, len(found))
-    return {one: cut(card(board, one), share) for one in found}
-
-
-def cut(text: str, room: int) -> str:
-    """A text within the room; what is missing in its middle is said."""
-    if len(text) <= room:
-        return text
-    half = max(0, room // 2 - 40)
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+    return {one: card(board, one, share) for one in found}
 
 
 def fitting(lines: Iterable[str], room: int) -> list[str]:
@@ -96,7 +88,7 @@ def for_compose(board: Board, who: str, room: int, products: Sequence[str]) -> d
     mine = [one for one in board.assignments if one.round == board.round and one.assignee == who]
     attached = dict.fromkeys(one for a in mine for one in a.attached if one not in products)
     return {
-        "assigned": cards(board, products, room // 2), "attached": cards(board, attached, room // 4),
+        "assigned": cards(board, products, room * 3 // 4), "attached": cards(board, attached, room // 4),
         "latest": {one: said.content if (said := board.latest(one)) else "" for one in products},
         "address": {one: shares(to_address(board, one), room // (4 * len(products))) for one in products},
     }  # fmt: skip
@@ -114,6 +106,20 @@ def for_review(board: Board, who: str, room: int, products: Sequence[str]) -> di
 def for_inspect(board: Board, who: str, room: int, products: Sequence[str]) -> dict[str, Any]:
     counts = {one: len(found.done) for one in products if (found := board.product(one))}
     return {"new": cards(board, products, room * 3 // 4), "items": counts}
+
+
+def batches(board: Board, products: Sequence[str], room: int) -> list[list[str]]:
+    """Products in groups whose cards have room whole, each group as large as it can be; at least one, maybe empty."""
+    found: list[list[str]] = [[]]
+    left = room
+    for one in products:
+        size = len(card(board, one))
+        if found[-1] and size > left:
+            found.append([])
+            left = room
+        found[-1].append(one)
+        left -= size
+    return found
 
 
 def for_present(board: Board, who: str, room: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from looper.loops.cabal.board.joined import accepted, joined
+from looper.loops.cabal.board.joined import accepted, apart, joined
 from looper.loops.cabal.board.table import Board
 
 FOLDER = "products"
@@ -23,8 +23,9 @@ def files(told: Mapping[str, Any]) -> dict[str, str]:
     found = accepted(board)
     if not found:
         return {}
-    products = {f"{FOLDER}/{one.id}-{named(one.title)}.md": said.content + "\n"
-                for _, one in found if (said := board.latest(one.id))}  # fmt: skip
+    names = {one.id: f"{one.id}-{named(one.title)}.md" for _, one in found}
+    texts = {one: said.content for one in names if (said := board.latest(one))}
+    products = {f"{FOLDER}/{names[one]}": f"{apart(board, text, names)}\n" for one, text in texts.items()}
     return {**products, DOCUMENT: joined(board)}
 
 

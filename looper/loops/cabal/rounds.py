@@ -1,12 +1,12 @@
 """The rounds of a mission: who is asked when, answers applied in a fixed order, and when it ends (SPEC 4)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from looper.criteria import Evaluation
-from looper.errors import Paused
+from looper.errors import BudgetExceeded, Paused
 from looper.loops.cabal import briefing
 from looper.loops.cabal.board.acceptance import accept, all_accepted, deliverables, stagnant
 from looper.loops.cabal.board.answers import ANSWERS, Alternatives, Drafts, Written
@@ -40,7 +40,7 @@ Context = Callable[[str], dict[str, Any]]
 class Answered(BaseModel, extra="forbid"):
     """The user's answer to a halt."""
 
-    text: str
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 
 
 class Mission:
@@ -54,6 +54,9 @@ class Mission:
         self.verdict: Evaluation | None = None
         self.failures: list[str] = []
         """Rules that what is accepted does not meet, for the chair."""
+        self.turn = run
+        self.done = False
+        """Whether the chair closed the mission in this round, with all deliverables accepted."""
         self.last: dict[str, int] = {}
         """The round in which each member was asked last."""
 
@@ -71,6 +74,7 @@ class Mission:
     def round(self, turn: Run) -> str | None:
         """One round; why the mission ends after it, or None."""
         self.run.keep("present", "envoy")  # every round that was begun is told (SPEC 4.9)
+        self.turn = turn
         self.board = begin_round(self.board)
         self.reflect(turn)
         self.chaired(turn, "plan")
@@ -82,10 +86,33 @@ class Mission:
         # the one that is handed over.
         self.board = close_round(accept(self.board))
         self.judge(turn)
-        self.enter("present")
-        self.apply("envoy", self.asked(turn, self.board, "envoy", "present", self.briefed(briefing.for_present)))
+        self.present(turn)
         self.advance(turn)
         return self.over()
+
+    def present(self, turn: Run) -> None:
+        """The envoy tells the user about the round."""
+        self.enter("present")
+        about = self.briefed(briefing.for_present)
+        more = {
+            "failures": briefing.fitting(self.failures, ROOM),
+            "rounds_left": self.design.max_rounds - self.board.round,
+        }
+        answers = self.asked(turn, self.board, "envoy", "present", lambda who: {**about(who), **more})
+        self.apply("envoy", answers)
+
+    def cut_short(self) -> None:
+        """A round that the budget ends is closed, and told from what was kept for it (SPEC 4.9, 0.5)."""
+        whole = self.board
+        if whole.round and (not whole.tallies or whole.tallies[-1].round != whole.round):
+            self.board = close_round(accept(whole))
+            try:
+                self.judge(self.turn)
+                if self.run.ledger.budget.on_limit == "wrap_up":
+                    self.present(self.turn)
+            except BudgetExceeded:  # what cannot be judged any more is not handed over
+                self.board = self.board if self.board.step == "present" else whole
+        self.told()
 
     # The steps
 
@@ -107,6 +134,7 @@ class Mission:
             }  # fmt: skip
             answers = self.asked(turn, self.board, "chair", step, lambda _who, more=more: more)
             self.apply("chair", answers)
+            self.done = closed(answers[-1]) and all_accepted(self.board)
             waits = self.board.halts and not self.board.halts[-1].answer
             if not waits:
                 return
@@ -154,13 +182,21 @@ class Mission:
         self.side_by_side(turn, "review", list(seen), self.about(briefing.for_review, seen))
 
     def inspect(self, turn: Run) -> None:
-        """The watchdog on new work."""
+        """The watchdog on new work; more than can be read at once in batches, side by side."""
         self.enter("inspect")
-        fresh = new_work(self.board)
-        about = self.about(briefing.for_inspect, {"watchdog": fresh})
-        evidence = {"verdicts": self.evidence(turn, fresh)}
-        answers = self.asked(turn, self.board, "watchdog", "inspect", lambda who: {**about(who), **evidence})
-        self.apply("watchdog", answers)
+        evidence = {"verdicts": self.evidence(turn, new_work(self.board))}
+        batches = briefing.batches(self.board, new_work(self.board), self.design.prompt_characters * 3 // 4)
+        if len(batches) == 1:
+            self.apply("watchdog", self.inspected(turn, batches[0], evidence))
+            return
+        known = {f"batch-{number}": batch for number, batch in enumerate(batches, 1)}
+        found = turn.each(list(known), lambda run, name: self.inspected(run, known[name], evidence))
+        for name in known:
+            self.apply("watchdog", found[name])
+
+    def inspected(self, run: Run, products: Sequence[str], evidence: Mapping[str, Any]) -> list[Alternatives]:
+        about = self.about(briefing.for_inspect, {"watchdog": products})
+        return self.asked(run, self.board, "watchdog", "inspect", lambda who: {**about(who), **evidence})
 
     def evidence(self, turn: Run, fresh: Sequence[str]) -> dict[str, dict[str, Any]]:
         """What code can tell the watchdog of each new product: the task's checks on it, or on the whole draft."""
@@ -242,6 +278,8 @@ class Mission:
         met = self.verdict is None or self.verdict.passed
         if all_accepted(self.board) and met:
             return "all_accepted"
+        if self.done and all_accepted(self.board):
+            return "no_new_plan"
         if stagnant(self.board, self.design.stagnant):
             return "stagnation"
         return None
@@ -261,7 +299,8 @@ class Mission:
         self.told()
 
     def open_flags(self) -> int:
-        return sum(one.blocking and one.stands for one in self.board.collabs)
+        dropped = {one.id for one in self.board.products if one.status == "rejected"}
+        return sum(one.blocking and one.stands and one.product not in dropped for one in self.board.collabs)
 
     def told(self) -> None:
         self.run.keep("board_updated")  # it costs nothing: the board is told also when the time is up
@@ -280,6 +319,11 @@ class Mission:
             "collabs": len(self.board.collabs), "flags": self.open_flags(), "rejections": len(self.board.rejections),
             "halts": len(self.board.halts),
         }  # fmt: skip
+
+
+def closed(answer: Any) -> bool:
+    """Whether the chair says that the mission is accomplished."""
+    return bool(getattr(answer.final_output, "done", False))
 
 
 def told_of(verdict: Evaluation, failures: Sequence[str]) -> dict[str, Any]:

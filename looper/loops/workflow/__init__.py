@@ -14,16 +14,18 @@ import random
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt
+from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from looper.errors import BudgetExceeded, Interruption
 from looper.loops.workflow import policies
+from looper.loops.workflow.answers import MOST
 from looper.loops.workflow.course import Course
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome, Question
 
+Count = Annotated[int, Field(ge=1, le=MOST)]
 Points = Annotated[int, Field(ge=0, le=100)]
 
 
@@ -31,9 +33,9 @@ Points = Annotated[int, Field(ge=0, le=100)]
 class Workflow:
     """Four roles, a tree of tasks, and a diagnosis instead of a limit. Every limit leads to a diagnosis (SPEC 3.8)."""
 
-    min_tasks: PositiveInt = 3
+    min_tasks: Count = 3
     """Tasks that a whole plan needs at least (document 001: 3-8)."""
-    max_tasks: PositiveInt = 8
+    max_tasks: Count = 8
     """Tasks of a plan at most."""
     review_plan: bool = True
     """Whether the supervisor reviews whole plans; code checks them always."""
@@ -80,6 +82,14 @@ class Workflow:
     people: ClassVar[tuple[str, ...]] = ("user",)
     """Roles that a person fills unless the configuration says otherwise."""
     events: ClassVar[dict[str, str]] = {"tasks": "plan_created", "gate": "evaluation_done"}
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Workflow":
+        pairs = {"min_tasks": "max_tasks", "rejection": "approval"}
+        for low, high in pairs.items():
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(f"{low} is above {high}")
+        return self
 
     def run(self, task: Task, run: Run) -> Outcome:
         run.keep("verify", "supervisor")

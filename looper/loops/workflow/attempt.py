@@ -160,7 +160,7 @@ class Trying:
         self.level = escalation(seen, earlier, self.fouls, self.design.max_fouls)
         cycle = Cycle(
             number=number, approach=str(change.answer)[:500], files=self.ground.files(change.state), score=mark.score,
-            failed=dict(list(mark.failed.items())[:20]), regressions=mark.regressions[:20],
+            failed=mark.failed, regressions=mark.regressions[:20],
             violations=[one.model_dump() for one in seen.violations], problems=mark.remarks, level=self.level,
         )  # fmt: skip
         self.cycles.append(cycle)

@@ -217,7 +217,7 @@ class Course:
                 "user", Clarified, step="clarify", task=node.title, question=said.question, choices=said.choices,
                 reason=said.reason, refused=refused,
             )  # fmt: skip
-            if not said.choices or not word.text.isdigit() or 1 <= int(word.text) <= len(said.choices):
+            if not said.choices or not word.text.isdecimal() or 1 <= int(word.text) <= len(said.choices):
                 return word
             refused = f"{word.text} is none of the choices; give a number from 1 to {len(said.choices)}, or words."
 
@@ -234,7 +234,6 @@ class Course:
         looked, score, gaps = self.verified()
         if score >= self.design.approval:
             self.run.consider(self.ground.task.render(looked.state), looked.verdict, final=True)
-            self.ground.hand_over(self.run, looked.state)
             return self.run.outcome("completed", "verified", **self.facts())
         if self.verifications >= self.design.max_verifications or not self.run.affords("tasks", "verify"):
             detail = f"the goal was not verified: {'; '.join(gaps)}"
@@ -248,6 +247,7 @@ class Course:
         self.verifications += 1
         turn = self.run.scope("iteration")
         looked = self.ground.look(turn, self.ground.fresh(self.known.state))
+        self.looked = looked
         found = against(self.tasks, looked)
         word = verdict(turn, self.ground, self.tasks, looked, found, self.all_answers())
         score = min(word.score, Thresholds(approve=self.design.approval).cap if found else 100)
@@ -293,6 +293,6 @@ class Course:
 def picked(text: str, choices: Sequence[str]) -> str:
     """The choice that a person named by its number or its words; else their own words."""
     text = text.strip()
-    if text.isdigit() and 1 <= int(text) <= len(choices):
+    if text.isdecimal() and 1 <= int(text) <= len(choices):
         return choices[int(text) - 1]
     return next((choice for choice in choices if choice.strip().lower() == text.lower()), text)

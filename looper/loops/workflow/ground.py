@@ -5,14 +5,13 @@ A task may have a `workshop` for this design, an object with all or some of:
     coding           name of the step by which the coder is asked; default `act`
     results(state)   every check by name with its finding; default: the rules of its gate
     groups(state)    failing checks that belong together; default: each failing rule by itself
-    desk(state, words, checks, tokens)   what the coder is shown besides the brief
+    desk(state, words, checks)   what the coder is shown besides the brief
     became, last, violations (fields of its states)   what became of the coder's answer
     fresh(state)             the state without the results of its tests
     evidence(state)          what testers and reviewers see, such as the change as a diff
     extended(state, tests)   the state with the tester's own tests
     back(start, state)       the state after a rollback; default: the better of the two
     commit(state, message, parent) -> str, at(commit)   the workspace's commits
-    handed_over(state) -> str   the result is put where the user wants it
 """
 
 from collections.abc import Mapping, Sequence
@@ -132,11 +131,6 @@ class Ground:
         own = getattr(self.own, "at", None)
         if own:
             own(commit)
-
-    def hand_over(self, run: Run, state: Any) -> None:
-        own = getattr(self.own, "handed_over", None)
-        if own:
-            run.do("hand_over", own, state)
 
 
 def put(run: Run, role: str, returns: type[Answer], step: str, **own: Any) -> Answer:

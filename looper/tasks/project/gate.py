@@ -1,5 +1,6 @@
 """The gate of a project: its tests by file, that they were left alone, and what that says of single tests."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,6 +14,9 @@ SUITE = "suite"
 """Name of the check that the tests ran to their end at all."""
 INTACT = "a.security.tests-intact"
 TESTS = "a.correctness."
+TEST = re.compile(r"^\s*(?:async )?def test", re.MULTILINE)
+ALTERED = "altered"
+"""In what a report says when somebody changed a result."""
 PATTERNS = ("test_*.py", "*_test.py")
 
 
@@ -83,13 +87,29 @@ def by_rule(criteria: Criteria, results: Mapping[str, Finding]) -> dict[str, dic
     return {**found, f"{TESTS}{SUITE}": rest}
 
 
-def hidden_verdict(report: SuiteReport, tampered: Sequence[str]) -> Evaluation:
-    """The share of hidden tests that pass; none counts if the tests were tampered with."""
-    results = results_of(report)
-    rules = [Rule(id=f"{TESTS}{name}", description=f"{name} passes", weight=1.0) for name in results if name != SUITE]
-    criteria = Criteria(rules=rules or [Rule(id=f"{TESTS}{SUITE}")], phases=[Phase(name="A", threshold=1.0)])
-    findings = {f"{TESTS}{name}": finding for name, finding in results.items()}
-    return criteria.evaluate({} if tampered else findings)
+def home_of(module: str, paths: Iterable[str], known: Sequence[str]) -> str:
+    """The folder of the project, not on the path, in which a package or module lies; empty if there is none."""
+    for path in sorted(paths):
+        folder, _, name = path.partition("/")
+        inside = name == f"{module}.py" or name.startswith(f"{module}/")
+        if inside and folder not in known and folder != module:
+            return folder
+    return ""
+
+
+def hidden_verdict(report: SuiteReport, texts: Mapping[str, str], tampered: Sequence[str]) -> Evaluation:
+    """The share of hidden tests that pass. `texts` are their files: one that broke weighs as many tests as it has.
+
+    A skipped test has not passed; none counts if tests were tampered with or results altered.
+    """
+    weights = {test.id: 1.0 for test in report.tests}
+    weights |= {one.file: float(max(1, len(TEST.findall(texts.get(one.file, ""))))) for one in report.broken}
+    rules = [Rule(id=f"{TESTS}{name}", description=f"{name} passes", weight=weight) for name, weight in weights.items()]
+    suite = Rule(id=f"{TESTS}{SUITE}", description="the tests run to their end", weight=0.0 if rules else 1.0)
+    criteria = Criteria(rules=[*rules, suite], phases=[Phase(name="A", threshold=1.0)])
+    passed = {f"{TESTS}{test.id}": test.outcome == "passed" for test in report.tests}
+    fair = not tampered and ALTERED not in report.problem
+    return criteria.evaluate({**passed, suite.id: not report.problem} if fair else {})
 
 
 def together(found: Mapping[str, Finding]) -> Finding:

@@ -5,6 +5,7 @@ run by code in the sandbox; actions = edits, applied to the letter or refused; h
 """
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from looper.checks.suite.reports import SuiteReport
 from looper.checks.suite.run import Suite, run_suite
 from looper.criteria import Criteria, Evaluation, Finding
 from looper.errors import ConfigError
+from looper.journal import write_whole
 from looper.tasks.environment import FailureType
 from looper.tasks.project import gate
 from looper.tasks.project.desk.desk import Desk
@@ -43,14 +45,19 @@ from looper.tasks.project.states import (
 )
 from looper.tasks.project.working import NextTests
 from looper.tasks.project.workshop import TESTER_FOLDER, Workshop
+from looper.tasks.project.workspace.commits import inside
 from looper.tasks.project.workspace.given import Copy
 from looper.tasks.project.workspace.home import Home
+from looper.tasks.project.workspace.in_place import hand_over
 from looper.types import STRICT, Question, Signal
 
 ANSWERS: dict[str, type[BaseModel]] = {
     "plan": Plan, "replan": NewPlan, "evaluate": Handed, "decide": Decision, "act": Edits, "code": Edits,
     "write": Edits,
 }  # fmt: skip
+FIRST = ".given.tests.json"
+"""In the run's folder: what the tests said of the project as it was given."""
+MISSING = re.compile(r"No module named '(\w+)")
 MOST_NAMES = 200
 """Names of checks that the planner is shown."""
 
@@ -122,7 +129,7 @@ class Project:
 
     @cached_property
     def home(self) -> Home:
-        tests = {path: text_of(name) for path, name in self.tests.items()}
+        tests = {inside(path): text_of(name) for path, name in self.tests.items()}
         return Home(place(self.workspace), self.limits, self.checkout, tests)
 
     def open(self, folder: Path) -> None:
@@ -157,8 +164,24 @@ class Project:
         return gate.criteria_for(self.given)
 
     def ready(self) -> None:
-        """Raises ConfigError if the tests give no verdict."""
+        """Raises ConfigError if the tests give no verdict, or the reference is no patch of this project."""
         self.prepare()
+        if self.reference is not None:
+            patch.parse(self.source, text_of(self.reference))
+
+    def _runnable(self, first: SuiteReport) -> None:
+        """Raises ConfigError for what no coder can mend: too little time, a folder that is not on the path."""
+        if "did not end within" in first.problem:
+            raise ConfigError(
+                f"{self.name}: {first.problem}; raise task.suite.seconds, or name others in task.suite.paths."
+            )
+        said = " ".join([one.text for one in first.broken] + [test.text for test in first.tests])
+        for name in sorted(set(MISSING.findall(said))):
+            if folder := gate.home_of(name, self.source.texts, self.suite.python_path):
+                raise ConfigError(
+                    f"{self.name}: the tests cannot import {name}, which is in {folder}/; give "
+                    f"task.suite.python_path=[{folder}]."
+                )
 
     def prepare(self) -> Brief:
         """Raises ConfigError if the tests give no verdict, or if all pass and nothing else is wanted."""
@@ -170,6 +193,7 @@ class Project:
                 f"{self.name}: the tests give no verdict: {first.problem}{lost}. Check task.suite.command, "
                 f"task.suite.paths and that they can run without network. {first.excerpt[-300:]}"
             )
+        self._runnable(first)
         results = self.results(Tree(report=first))
         rows = [f"{rule.id}: {rule.description}" for rule in self.criteria.rules]
         names = list(dict.fromkeys([*(name.partition("::")[0] for name in results), *results]))
@@ -181,8 +205,11 @@ class Project:
 
     @cached_property
     def first(self) -> SuiteReport:
-        """What the tests say of the project as it was given."""
-        return self.run({})
+        """What the tests say of the project as it was given: asked once for a run, however often it is resumed."""
+        file = self.home.given.parent / FIRST
+        if not file.exists():
+            write_whole(file, self.run({}).model_dump_json().encode())
+        return SuiteReport.model_validate_json(file.read_bytes())
 
     def run(self, changed: Mapping[str, str | None]) -> SuiteReport:
         """The whole suite on the project with these changes, in the sandbox."""
@@ -243,10 +270,9 @@ class Project:
 
     def tampered(self, state: Tree) -> list[str]:
         """Why the tests of this state prove nothing, whoever changed it: a gate that no design can get around."""
-        nothing = Edits(done=True)
-        found = violations(
-            self.source, {}, state.changed, nothing, Watch(protected=self.protected, only=tuple(self.only))
-        )
+        scope = (*self.only, f"{TESTER_FOLDER}/**") if self.only else ()  # the tester's own tests are nobody's fault
+        watch = Watch(protected=self.protected, only=scope)
+        found = violations(self.source, {}, state.changed, Edits(done=True), watch)
         return [f"{one.name}: {one.text}" for one in found if one.foul or one.name == "outside_scope"]
 
     def notes(self, state: Tree) -> dict[str, str]:
@@ -278,13 +304,22 @@ class Project:
         changed = patch.parse(self.source, artifact)
         plain = replace(self.suite, coverage=[], paths=[])
         report = run_suite(plain, self.sandbox, self.home.given, {**changed, **hidden}, gate.files_of_tests(hidden))
-        return gate.hidden_verdict(report, self.tampered(Tree(changed=changed)))
+        return gate.hidden_verdict(report, hidden, self.tampered(Tree(changed=changed)))
+
+    @property
+    def deliver(self) -> Callable[[str], str] | None:
+        """With `in_place`: puts a result into the user's own folder, if nobody changed that meanwhile."""
+        return self._delivered if self.in_place else None
+
+    def _delivered(self, artifact: str) -> str:
+        hand_over(self.source.folder, self.source, patch.parse(self.source, artifact))
+        return str(self.source.folder)
 
     def files(self, artifact: str) -> dict[str, str]:
         """The patch; the workspace's branch ends at what it describes."""
         changed = patch.parse(self.source, artifact)
         head = self.home.repository.head()
-        if changed and self.home.repository.differs(tip := self.home.repository.commit(changed, "the result", head)):
+        if self.home.repository.differs(tip := self.home.repository.commit(changed, "the result", head)):
             self.home.repository.place(tip)
         return {"patch.diff": artifact}
 

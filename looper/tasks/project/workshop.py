@@ -57,11 +57,3 @@ class Workshop:
         repository = self.task.home.repository
         if repository.head() != commit or repository.differs(commit):
             repository.place(commit)
-
-    def handed_over(self, state: Tree) -> str:
-        """With `in_place`: the result in the user's own folder. Raises ConfigError if that was changed meanwhile."""
-        if not self.task.in_place:
-            return ""
-        source = self.task.source
-        self.task.home.repository.hand_over(source.folder, source, state.changed)
-        return str(source.folder)

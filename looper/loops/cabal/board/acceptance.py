@@ -123,7 +123,7 @@ def open_importance(board: Board) -> int:
 
 def stagnant(board: Board, rounds: int = 2) -> bool:
     """No acceptance and no falling open importance in each of the last rounds (SPEC 4.8); after `close_round`."""
-    tallies = board.tallies[-rounds - 1 :]
+    tallies = [one for one in board.tallies if one.round][-rounds - 1 :]
     if len(tallies) <= rounds:
         return False
     return all(

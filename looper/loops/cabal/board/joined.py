@@ -1,7 +1,7 @@
 """The accepted products as one document, in tree order, with contents, links and the Change Log."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from looper.loops.cabal.board.citations import Citation, replaced
 from looper.loops.cabal.board.entities import Product
@@ -40,10 +40,25 @@ def joined(board: Board, title: str = "") -> str:
     return _assemble(board, title, _anchors(draft, places))[0]
 
 
+def apart(board: Board, content: str, files: Mapping[str, str]) -> str:
+    """A product's content by itself: citations as links to the `files` of other products, or as titles."""
+    names = titles(board)
+
+    def shown(said: Citation) -> str:
+        file = files.get(_subject(board, said))
+        return f"[{_escaped(_named(board, names, said))}]({file})" if file else _plain(board, names, said)
+
+    return replaced(content, shown)
+
+
 def change_log(board: Board, level: int = 2) -> str:
     """What the chair wrote into it, and an entry of code for every round; the heading at `level`."""
     latest = board.latest(board.log) if board.log else None
-    said = [replaced(_demoted(_harmless(latest.content), level), lambda one: one.id)] if latest else []
+    said = (
+        [replaced(_demoted(_harmless(latest.content), level), lambda one: _plain(board, titles(board), one))]
+        if latest
+        else []
+    )
     rounds = [
         "\n".join([f"{'#' * (level + 1)} Round {entry.round}", "", *(f"- {_escaped(line)}" for line in entry.lines)])
         for entry in board.entries

@@ -94,9 +94,10 @@ def _line(board: Board, depth: int, one: Product) -> str:
     return f"{'  ' * min(depth, 6)}- {one.id} {clip(one.title, 60)} ({'; '.join(parts)})"
 
 
-def card(board: Board, product: str) -> str:
+def card(board: Board, product: str, room: int | None = None) -> str:
     """One product in full: place, checklist, directive, content, history, unresolved feedback.
 
+    Within `room` characters, if that is given; what is left out is said.
     Raises KeyError for a product that does not exist.
     """
     one = board.product(product)
@@ -108,7 +109,30 @@ def card(board: Board, product: str) -> str:
         "\n".join(_place(board, one)), "\n".join(_checklist(board, one)), _directive(board, one),
         content, _history(board, one), _left(board, one),
     ]  # fmt: skip
+    if room is not None:
+        parts = _fitted(parts, room)
     return "\n\n".join(part for part in parts if part)
+
+
+def _fitted(parts: list[str], room: int) -> list[str]:
+    """The parts within the room: history goes first, then feedback is cut, then the content, last the rest."""
+    place, checklist, directive, content, history, left = parts
+    if sum(len(part) + 2 for part in parts) > room:
+        history = ""
+    firm = len(place) + len(checklist) + len(directive) + 10
+    content = cut(content, max(room - firm - min(len(left), room // 4), room // 4))
+    left = cut(left, max(room - firm - len(content), 0))
+    return [place, cut(checklist, room // 2), cut(directive, room // 4), content, history, left]
+
+
+def cut(text: str, room: int) -> str:
+    """A text within the room; what is missing in its middle is said."""
+    if len(text) <= room:
+        return text
+    half = max(0, room // 2 - 40)
+    return (
+        f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:] if half else ''}".strip()
+    )
 
 
 def _place(board: Board, one: Product) -> list[str]:

@@ -1,5 +1,6 @@
 """Who works on what, and what comes of it: assignments and versions (SPEC 4.5)."""
 
+import re
 from collections.abc import Iterable
 
 from looper.loops.cabal.board.acceptance import reopen, resting
@@ -10,6 +11,9 @@ from looper.loops.cabal.board.table import Board, forbidden, move, put, reject, 
 
 MOST_ATTACHED = 3
 """Products that an assignee is shown at most (SPEC 4.2)."""
+
+LEFT_OUT = re.compile(r"\[\.\.\. \d+ characters left out \.\.\.\]")
+"""What stands in a prompt where a text was too long for it; in a product it means that a part was lost."""
 
 
 def assign(board: Board, author: str, op: NewAssignment) -> Board:
@@ -118,6 +122,8 @@ def _bad_content(board: Board, product: Product, content: str) -> str:
     latest = board.latest(product.id)
     if latest and latest.content.split() == content.split():
         return f"The content is that of version {latest.number}; change it, or leave the version out."
+    if (marks := LEFT_OUT.findall(content)) and not (latest and set(marks) <= set(LEFT_OUT.findall(latest.content))):
+        return f"The content says `{marks[0]}`: give the whole text; ask for context if you were not shown all of it."
     if lost := unresolved(board, content, product.id):
         return f"These citations lead nowhere: {', '.join(lost[:20])}; cite what is on the board, or leave them out."
     return ""

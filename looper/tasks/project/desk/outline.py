@@ -2,12 +2,12 @@
 
 import ast
 import re
-import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
+
+from looper.tasks.project.reading.syntax import parsed
 
 LONGEST = 160
 """Characters of one line of an outline; a longer signature is cut and ends with an ellipsis."""
@@ -19,7 +19,6 @@ HEADING = re.compile(r"#{1,6} +\S.*")
 FENCE = re.compile(r" {0,3}(```|~~~)")
 SHOWN = ("__init__", "__call__")
 """Methods with underscores that are part of a class's signature."""
-_FILTERS = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,6 @@ def outline(path: str, text: str) -> Outline:
 def count(text: str) -> int:
     """Lines of a text."""
     return text.count("\n") + (not text.endswith("\n") and text != "")
-
-
-def parsed(text: str) -> ast.Module:
-    """The module, without a warning. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
-    with _FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(text.removeprefix("\ufeff"))
 
 
 @lru_cache(maxsize=12_000)

@@ -5,7 +5,7 @@ its results are read from a report, which is the defence against that. Text that
 """
 
 import ast
-import warnings
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -23,6 +23,7 @@ from looper.tasks.project.guard.suspects import (
     replaced,
     worded,
 )  # fmt: skip
+from looper.tasks.project.reading.syntax import parsed
 
 IMPORTERS = frozenset({"__import__", "import_module"})
 REACHING = frozenset({"getattr", "setattr", "delattr"})
@@ -34,13 +35,10 @@ DEEPEST = 3
 
 def traces(text: str, depth: int = 0) -> list[Trace]:
     """Places in Python code, in the order of lines; none in a text that cannot be parsed, since it cannot run."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-        found = set(_Reader(tree, depth).read())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    found: set[Trace] = set()
+    for source in (text, text.encode("utf-8", "surrogatepass")):  # `exec` reads a text, `import` a file with its cookie
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            found |= set(_Reader(parsed(source), depth).read())
     return sorted(found, key=lambda trace: (trace.line, trace.what))
 
 

@@ -19,4 +19,7 @@ def place(name: str) -> Path:
 
 def text_of(name: str) -> str:
     """What is in a file that is named so."""
-    return place(name).read_text(encoding="utf-8")
+    try:
+        return place(name).read_bytes().decode("utf-8")  # to the letter, line ends too
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name}: cannot be read as a text ({error}); give a text file.") from error

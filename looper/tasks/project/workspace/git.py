@@ -12,11 +12,12 @@ from pathlib import Path
 
 from looper.errors import ConfigError, LooperError, Paused, PhaseError
 
-OLDEST = (2, 20)
-"""What `refs/worktree/` needs: a worktree's own references."""
+OLDEST = (2, 32)
+"""From here on the user's and the system's settings can be left out."""
 LONGEST = 600.0
 """Seconds that one command may take; a clone of 50 MB takes 2."""
 SETTINGS = {
+    "core.attributesFile": "/dev/null",
     "core.autocrlf": "false",
     "core.eol": "lf",
     "core.fileMode": "true",

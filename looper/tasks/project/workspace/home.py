@@ -41,7 +41,7 @@ class Home:
             self._temporary.cleanup()
         elif self._folder is not None and not (self._folder / "history.jsonl").exists():
             shutil.rmtree(self._folder / GIVEN, ignore_errors=True)
-            for left in (self._folder / INDEX, *self._folder.glob(f"*{WORKSPACE}*")):
+            for left in (*self._folder.glob(f".{GIVEN}*"), *self._folder.glob(f"*{WORKSPACE}*")):
                 shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
 
     @cached_property

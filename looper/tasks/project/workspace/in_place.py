@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
-from looper.errors import ConfigError
+from looper.errors import PhaseError
 from looper.tasks.project.reading.source import Source
 from looper.tasks.project.workspace.commits import inside
 from looper.tasks.project.workspace.git import cannot_write
@@ -20,7 +20,7 @@ SHOWN = 5
 def hand_over(folder: Path, source: Source, changed: Mapping[str, str | None]) -> None:
     """Writes `changed` into the user's own folder, each file whole; done again it changes nothing.
 
-    A file is only written if it is still as it was given or already as it shall be. Raises ConfigError naming the files
+    A file is only written if it is still as it was given or already as it shall be. Raises PhaseError naming the files
     that are not, and then writes nothing; Paused if the disk is full.
     """
     wanted = {inside(path): None if text is None else text.encode() for path, text in sorted(changed.items())}
@@ -28,9 +28,9 @@ def hand_over(folder: Path, source: Source, changed: Mapping[str, str | None]) -
     other = [path for path, data in wanted.items() if not _may(folder, path, source.texts.get(path), data, gone)]
     if other:
         more = f" and {len(other) - SHOWN} more" if len(other) > SHOWN else ""
-        raise ConfigError(
+        raise PhaseError(
             f"{folder}: {', '.join(other[:SHOWN])}{more} changed since the run began, so nothing was written; take the "
-            "run's patch, or put the files back and resume."
+            "run's patch.diff."
         )
     for path, data in sorted(wanted.items(), key=lambda item: item[1] is not None):
         try:
