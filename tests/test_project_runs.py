@@ -272,6 +272,12 @@ def simulated(
     )  # fmt: skip
 
 
+def test_in_place_holds_under_every_design(tmp_path: Path):
+    run = simulated(tmp_path, "task.in_place=true", loop="adaptive")
+    assert run.end[0] == "completed"
+    assert COUNTED[1] in (tmp_path / "project/shop/cart.py").read_text()
+
+
 def test_in_place_the_result_is_in_the_users_folder(tmp_path: Path):
     run = simulated(tmp_path, "task.in_place=true")
     assert run.end == ("completed", "verified")

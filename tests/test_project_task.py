@@ -9,9 +9,11 @@ import yaml
 from project_runs import COUNTED, GIVEN, HIDDEN, PRICED, REFERENCE, project, written
 
 from looper.agents.prompt import Templates
+from looper.checks.suite.reports import Broken, SuiteReport, TestResult
 from looper.checks.suite.run import Suite
 from looper.criteria import Evaluation
 from looper.errors import ConfigError
+from looper.tasks.project import gate
 from looper.tasks.project.states import Edits, Tree
 from looper.tasks.project.task import Project
 from looper.testing import check_task
@@ -353,3 +355,33 @@ def test_tests_that_give_no_verdict_are_refused_with_the_reason(
     else:
         with pytest.raises(ConfigError, match=words):
             task.prepare()
+
+
+# Hidden tests
+
+
+def hidden(
+    *outcomes: str, broken: tuple[str, ...] = (), problem: str = "", tampered: tuple[str, ...] = ()
+) -> Evaluation:
+    tests: Any = [TestResult.model_validate({"id": f"h.py::test_{n}", "outcome": o}) for n, o in enumerate(outcomes)]
+    files = {"b.py": "def test_a(): pass\n\n\nasync def test_b(): pass\n"}
+    report = SuiteReport(tests=tests, broken=[Broken(file=file, text="x") for file in broken], problem=problem)
+    return gate.hidden_verdict(report, files, tampered)
+
+
+def test_a_hidden_test_that_is_skipped_has_not_passed() -> None:
+    verdict = hidden("passed", "skipped", "skipped", "passed")
+    assert (verdict.score, verdict.passed) == (0.5, False)
+    assert hidden("passed", "passed").passed
+
+
+def test_a_hidden_file_that_breaks_weighs_as_many_tests_as_it_has() -> None:
+    assert hidden("passed", "passed", broken=("b.py",)).score == 0.5
+
+
+def test_altered_results_and_tampering_count_for_nothing() -> None:
+    assert hidden("passed", problem="results were altered").score == 0
+    assert hidden("passed", tampered=("runner_tampered: x",)).score == 0
+    late = hidden("passed", "error", problem="the tests did not end within 4 s")
+    assert (late.score, late.passed) == (0.5, False)
+    assert hidden().score == 0, "no hidden test ran"

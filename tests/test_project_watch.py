@@ -361,3 +361,16 @@ def test_many_files_are_watched_in_a_moment():
     started = time.perf_counter()
     assert [v.name for v in violations(source, {}, after, answer(), Watch())] == ["runner_configured"]
     assert time.perf_counter() - started < 3  # 0.3 s alone on the machine
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffimport _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n",
+        "# coding: utf-7\n# +AAo-import pytest\n",
+        "# coding: unicode_escape\n# \\nimport pytest\n",
+    ],
+    ids=["byte order mark", "utf-7", "unicode_escape"],
+)
+def test_code_is_read_as_the_interpreter_reads_the_file(text: str) -> None:
+    assert traces(text), "a mark or a cookie at the top hides nothing"

@@ -283,3 +283,21 @@ def test_the_ui_of_a_tracking_server_is_its_own(tmp_path: Path):
     said: list[str] = []
     assert tracking.ui(tmp_path, Tracking(uri="http://127.0.0.1:5000"), say=said.append) == 0
     assert "http://127.0.0.1:5000" in said[0]
+
+
+@pytest.mark.parametrize("golden", sorted(path.name for path in (Path(__file__).parent / "golden").glob("*.jsonl")))
+def test_whoever_looks_after_every_line_misses_nothing(golden: str, tmp_path: Path) -> None:
+    """The mirror logs what is newer than the line up to which it has looked."""
+    (tmp_path / "history.jsonl").write_bytes((Path(__file__).parent / "golden" / golden).read_bytes())
+    events = Tail(tmp_path / "history.jsonl").read()
+    whole, bit_by_bit = Record(tmp_path), Record(tmp_path)
+    for event in events:
+        whole.take(event)
+    logged, seen = 0, []
+    for event in events:
+        bit_by_bit.take(event)
+        seen += [point for point in bit_by_bit.points if point.seq > logged]
+        logged = bit_by_bit.seq
+        bit_by_bit.points.clear()
+    assert [(p.name, p.value, p.step) for p in seen] == [(p.name, p.value, p.step) for p in whole.points]
+    assert seen

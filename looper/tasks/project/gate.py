@@ -109,7 +109,7 @@ def hidden_verdict(report: SuiteReport, texts: Mapping[str, str], tampered: Sequ
     criteria = Criteria(rules=[*rules, suite], phases=[Phase(name="A", threshold=1.0)])
     passed = {f"{TESTS}{test.id}": test.outcome == "passed" for test in report.tests}
     fair = not tampered and ALTERED not in report.problem
-    return criteria.evaluate({**passed, suite.id: not report.problem} if fair else {})
+    return criteria.evaluate({**passed, suite.id: bool(rules) and not report.problem} if fair else {})
 
 
 def together(found: Mapping[str, Finding]) -> Finding:
