@@ -9,7 +9,9 @@ import pytest
 from command_line import ROOT, call
 
 LIBRARY = ROOT / "looper/tasks/document/library"
-HEADS = {file.parent.name: json.loads(file.open().readline()) for file in LIBRARY.glob("*/recording.jsonl")}
+HEADS = {
+    file.parent.name: json.loads(file.read_text().partition("\n")[0]) for file in LIBRARY.glob("*/recording.jsonl")
+}
 TASKS = sorted(name for name, head in HEADS.items() if head["design"] == "reflex")
 
 
