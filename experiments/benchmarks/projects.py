@@ -68,10 +68,10 @@ def projects(repeats: int, place: Path) -> None:
     """Reading, map, first prompt and suite of a large project, and of a small one."""
     large, small = written(place / "large", FILES), written(place / "small", 1)
     texts = {str(file.relative_to(large)): file.read_text() for file in large.rglob("*.py")}
-    shown(
-        f"map of {FILES} files, {FUNCTIONS} functions each, first time", measured(1, lambda: repo_map(texts, {}, 4800))
-    )
-    shown("the same again", measured(repeats, lambda: repo_map(texts, {}, 4800)))
+    for tokens in (4_800, 30_000):
+        what = f"map of {FILES} files, {FUNCTIONS} functions each, {tokens} tokens"
+        shown(f"{what}, first", measured(1, lambda tokens=tokens: repo_map(texts, {}, tokens)))
+        shown(f"{what}, again", measured(repeats, lambda tokens=tokens: repo_map(texts, {}, tokens)))
 
     def prompted() -> None:
         task = project(large)
