@@ -4,6 +4,8 @@ A product is a part; its versions are the states that its operative came to, as 
 """
 
 import re
+import threading
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +36,9 @@ class Party:
         self.own = getattr(task, "workshop", None)
         self.step: str = getattr(self.own, "coding", "act")
         self.places: dict[str, Place] = {}
+        self.lock = threading.Lock()
+        """Members think side by side; what they make the task do comes one after the other: it is work of the same
+        processor, and Python 3.11's parser is not safe when threads parse at once."""
 
     def begin(self, run: Run, board: Board, product: str) -> Place:
         """The place of a product: where its part of the space begins, if the task has parts (`workshop.plan`)."""
@@ -46,29 +51,38 @@ class Party:
 
     def work(self, run: Run, board: Board, who: str, product: str) -> NewVersion:
         """Some changes by one operative, each tested by code; the version that tells where it stands now."""
-        place = self.begin(run, board, product)
+        with self.lock:
+            place = self.begin(run, board, product)
         said = "nothing is left to try"
         for _change in range(self.changes):
-            self.look(run, place)
+            with self.lock:
+                self.look(run, place)
             if place.verdict and place.verdict.passed:
                 break
-            action: Any = run.ask(
-                "operative", self.task.answer(self.step), step=self.step,
-                **{**run.brief, "state": place.state, "signals": place.signals, "history": list(place.history)},
-            )  # fmt: skip
+            with self.lock if self.by_policy(run) else nullcontext():
+                action: Any = run.ask(
+                    "operative", self.task.answer(self.step), step=self.step,
+                    **{**run.brief, "state": place.state, "signals": place.signals, "history": list(place.history)},
+                )  # fmt: skip
             if getattr(action, "done", False):
                 break
-            place.state = run.do("apply", self.task.apply, place.state, action, quantity=self.task.quantity(action))
+            with self.lock:
+                place.state = run.do("apply", self.task.apply, place.state, action, quantity=self.task.quantity(action))
             said = self.task.describe(place.state)
             entry = {"step": len(place.history) + 1, "action": str(action)[:300], "result": said[:300]}
             place.history.append({**entry, "score": place.verdict.score if place.verdict else 0.0, "feedback": 0.0})
-        self.look(run, place)
+        with self.lock:
+            self.look(run, place)
         answers = [
             FeedbackAnswer(collab=one.id, outcome="addressed", reason="what the checks say now is in the inspection")
             for one in to_address(board, product)
         ]
         summary = " ".join(said.split())[:400] or "looked"
         return NewVersion(product=product, content=self.text(place), summary=summary, answers=answers)
+
+    def by_policy(self, run: Run) -> bool:
+        """Whether the answer is worked out here, not waited for."""
+        return getattr(run.stage.cast.agent("operative", self.step, self.task), "kind", "model") == "policy"
 
     def look(self, run: Run, place: Place) -> None:
         place.state, place.signals = look(self.task, run, place.state)
