@@ -294,7 +294,7 @@ def test_new_tests_may_import_pytest_but_not_end_the_run():
 
 def test_code_that_breaks_parsers_does_no_harm():
     for text in ("(" * 5000, "x = 1\n" + "-" * 50_000 + "1\n", "a\0b", "'\\d'\n", "x = " + "[" * 150 + "]" * 150):
-        traces(text)
+        assert traces(text) == []
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../other/x.py", "..\\x", ".git/hooks/pre-commit", "a/../../x", "~/x"])

@@ -107,6 +107,14 @@ def test_a_question_pauses_and_goes_on_with_either_answer(answer: str, tmp_path:
     assert "completed: verified" in after.out
 
 
+def test_a_number_that_is_none_of_the_choices_is_asked_about_again(tmp_path: Path) -> None:
+    assert run("merge_contacts", tmp_path).code == 3
+    (folder,) = tmp_path.glob("*/")
+    after = call("resume", folder.name, "answer=7", f"outputs={tmp_path}")
+    assert after.code == 3
+    assert "7 is none of the choices; give a number from 1 to 2" in after.out
+
+
 def test_another_answer_is_not_guessed_at_by_a_recording(tmp_path: Path) -> None:
     assert run("merge_contacts", tmp_path).code == 3
     (folder,) = tmp_path.glob("*/")

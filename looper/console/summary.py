@@ -149,7 +149,9 @@ def question_shown(story: Story) -> list[str]:
     if story.state["status"] != "paused" or not story.facts.get("question"):
         return []
     choices = story.facts.get("choices") or []
+    refused = [f"not taken: {brief(story.facts['refused'], 200)}"] if story.facts.get("refused") else []
     return [
+        *refused,
         f"question: {brief(story.facts['question'], 1000)}",
         *(f"  {number}. {brief(one, 400)}" for number, one in enumerate(choices, 1)),
     ]

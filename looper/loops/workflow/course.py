@@ -31,7 +31,7 @@ class Course:
         self.head = ""
         """The last commit."""
         self.pivots = self.fouls = self.attempts = self.plans = self.verifications = 0
-        self.advice = ""
+        self.advice = self.refused = ""
         self.blockers: list[str] = []
         self.planning = Node(id="0", planned=Planned(key="plan", title="the plan itself", criteria=["it is approved"]))
         """What failed plans are diagnosed as."""
@@ -204,22 +204,22 @@ class Course:
         except Paused as end:
             if end.reason == "questions":
                 end.reason = "clarify"
-            end.facts.update(question=said.question, choices=list(said.choices))
+            end.facts.update(question=said.question, choices=list(said.choices), refused=self.refused)
             raise
         chosen = picked(word.text, said.choices)
         node.answers.append({"question": said.question, "answer": chosen})
 
     def asked(self, node: Node, said: Diagnosis) -> Clarified:
         """The person's word; a number that is none of the choices is asked about again."""
-        refused = ""
+        self.refused = ""
         while True:
             word = self.run.ask(
                 "user", Clarified, step="clarify", task=node.title, question=said.question, choices=said.choices,
-                reason=said.reason, refused=refused,
+                reason=said.reason, refused=self.refused,
             )  # fmt: skip
             if not said.choices or not word.text.isdecimal() or 1 <= int(word.text) <= len(said.choices):
                 return word
-            refused = f"{word.text} is none of the choices; give a number from 1 to {len(said.choices)}, or words."
+            self.refused = f"{word.text} is none of the choices; give a number from 1 to {len(said.choices)}, or words."
 
     def impossible(self, ruling: Ruling, said: Diagnosis) -> Outcome:
         self.blockers = said.blockers or [ruling.reason]

@@ -87,16 +87,6 @@ def by_rule(criteria: Criteria, results: Mapping[str, Finding]) -> dict[str, dic
     return {**found, f"{TESTS}{SUITE}": rest}
 
 
-def home_of(module: str, paths: Iterable[str], known: Sequence[str]) -> str:
-    """The folder of the project, not on the path, in which a package or module lies; empty if there is none."""
-    for path in sorted(paths):
-        folder, _, name = path.partition("/")
-        inside = name == f"{module}.py" or name.startswith(f"{module}/")
-        if inside and folder not in known and folder != module:
-            return folder
-    return ""
-
-
 def hidden_verdict(report: SuiteReport, texts: Mapping[str, str], tampered: Sequence[str]) -> Evaluation:
     """The share of hidden tests that pass. `texts` are their files: one that broke weighs as many tests as it has.
 

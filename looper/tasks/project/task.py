@@ -5,7 +5,6 @@ run by code in the sandbox; actions = edits, applied to the letter or refused; h
 """
 
 import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -32,6 +31,7 @@ from looper.tasks.project.library import place, text_of
 from looper.tasks.project.playing import played
 from looper.tasks.project.probes import SuiteProbe
 from looper.tasks.project.reading.source import Limits, Source
+from looper.tasks.project.runnable import unrunnable
 from looper.tasks.project.states import (
     Brief,
     Decision,
@@ -57,7 +57,6 @@ ANSWERS: dict[str, type[BaseModel]] = {
 }  # fmt: skip
 FIRST = ".given.tests.json"
 """In the run's folder: what the tests said of the project as it was given."""
-MISSING = re.compile(r"No module named '(\w+)")
 MOST_NAMES = 200
 """Names of checks that the planner is shown."""
 
@@ -97,7 +96,7 @@ class Project:
     checkout: Copy = "copy"
     """`copy`: a repository of the run's own. `worktree`: a branch and a worktree of the user's repository."""
     in_place: bool = False
-    """Whether the verified result is written into the user's own folder too."""
+    """Whether a result that met the gate is written into the user's own folder too, under every design."""
     prompt_tokens: Annotated[int, Field(ge=1000, le=1_000_000)] = 24_000
     """Tokens of a prompt that files, map and change may take."""
     limits: Limits = Limits()
@@ -169,31 +168,12 @@ class Project:
         if self.reference is not None:
             patch.parse(self.source, text_of(self.reference))
 
-    def _runnable(self, first: SuiteReport) -> None:
-        """Raises ConfigError for what no coder can mend: too little time, a folder that is not on the path."""
-        if "did not end within" in first.problem:
-            raise ConfigError(
-                f"{self.name}: {first.problem}; raise task.suite.seconds, or name others in task.suite.paths."
-            )
-        said = " ".join([one.text for one in first.broken] + [test.text for test in first.tests])
-        for name in sorted(set(MISSING.findall(said))):
-            if folder := gate.home_of(name, self.source.texts, self.suite.python_path):
-                raise ConfigError(
-                    f"{self.name}: the tests cannot import {name}, which is in {folder}/; give "
-                    f"task.suite.python_path=[{folder}]."
-                )
-
     def prepare(self) -> Brief:
-        """Raises ConfigError if the tests give no verdict, or if all pass and nothing else is wanted."""
+        """Raises ConfigError if the tests give no verdict that a coder could work on."""
         _ = self.home.base
         first = self.first
-        if first.problem and not first.tests and not gate.files_of_tests(one.file for one in first.broken):
-            lost = f" ({first.broken[0].file})" if first.broken else ""
-            raise ConfigError(
-                f"{self.name}: the tests give no verdict: {first.problem}{lost}. Check task.suite.command, "
-                f"task.suite.paths and that they can run without network. {first.excerpt[-300:]}"
-            )
-        self._runnable(first)
+        if wrong := unrunnable(first, self.source.texts, self.suite.python_path):
+            raise ConfigError(f"{self.name}: {wrong}")
         results = self.results(Tree(report=first))
         rows = [f"{rule.id}: {rule.description}" for rule in self.criteria.rules]
         names = list(dict.fromkeys([*(name.partition("::")[0] for name in results), *results]))
