@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,12 @@ def _dispatch(args: list[str]) -> int:
         from looper.arguments import begun
 
         return _run(begun(args[1:]))
+    if args[0] == "tune" and not {"-h", "--help"} & set(args):
+        from looper.arguments import searched
+
+        return _run(searched(args[1:]), tuning=True)
+    if args[0] == "plan" and not {"-h", "--help"} & set(args):
+        return _plan(args[1:])
     if re.fullmatch(r"[a-z_]+", args[0]):
         from looper.commands import main as command
 
@@ -63,7 +70,7 @@ def _dispatch(args: list[str]) -> int:
     return _run(args)
 
 
-def _run(args: list[str]) -> int:
+def _run(args: list[str], tuning: bool = False) -> int:
     from looper.arguments import rewrite, split
 
     line = split(args)
@@ -76,7 +83,7 @@ def _run(args: list[str]) -> int:
         return 0
     from looper.sweep import Session
 
-    session = Session(as_json="--json" in line.flags, multirun="--multirun" in line.flags)
+    session = Session(as_json="--json" in line.flags, multirun="--multirun" in line.flags, tuning=tuning)
     if line.flags <= {"--multirun", "--json"} and session.multirun and not _own_sweeper(overrides):
         return _sweep(session, overrides) or session.close()
     return _compose(session, [*line.passed, *overrides]) or session.close()
@@ -89,12 +96,12 @@ def _shown(flags: set[str]) -> str:
 
 
 def _own_sweeper(overrides: Sequence[str]) -> bool:
-    """Whether the user asks for one of Hydra's launchers or sweepers: then Hydra runs the cells, as it does."""
-    return any(text.lstrip("+~").startswith(("hydra/launcher", "hydra/sweeper")) for text in overrides)
+    """Whether the user asks for one of Hydra's sweepers: then Hydra makes the cells, as it does."""
+    return any(text.lstrip("+~").startswith("hydra/sweeper") for text in overrides)
 
 
 def _sweep(session: Any, overrides: list[str]) -> int:
-    """Every combination of the swept values, one cell after the other."""
+    """Every combination of the swept values."""
     import hydra.errors
     import yaml
     from omegaconf.errors import OmegaConfBaseException
@@ -104,7 +111,8 @@ def _sweep(session: Any, overrides: list[str]) -> int:
 
     _register(session)
     try:
-        sweep(shipped(), overrides, session, lambda config, folder: _job(session, config, folder))
+        run = partial(_job, session)
+        sweep(shipped(), overrides, session, run, session.prepare, session.cells)
     except (hydra.errors.HydraException, OmegaConfBaseException, yaml.YAMLError, *HYDRA_FAULTS) as error:
         raise hydra_complaint(error) from error
     return 0
@@ -154,6 +162,28 @@ def _compose(session: Any, arguments: list[str]) -> int:
         return int(end.code or 0)
     finally:
         sys.argv = before
+    return 0
+
+
+def _plan(args: list[str]) -> int:
+    """What these runs would cost and could find; none of them is run."""
+    import hydra.errors
+    import yaml
+    from omegaconf.errors import OmegaConfBaseException
+
+    from looper.arguments import rewrite, split
+    from looper.commands.planning import Planner
+    from looper.complaints import hydra_complaint
+    from looper.grid import sweep
+
+    line, planner = split(args), Planner()
+    overrides = rewrite(line.overrides)
+    _register(planner)
+    try:
+        sweep(shipped(), overrides, planner, planner.take)
+    except (hydra.errors.HydraException, OmegaConfBaseException, yaml.YAMLError, *HYDRA_FAULTS) as error:
+        raise hydra_complaint(error) from error
+    print(planner.said(as_json="--json" in line.flags))
     return 0
 
 

@@ -166,3 +166,8 @@ def begun(words: Sequence[str]) -> list[str]:
     if " " not in what:
         return [f"task={what}", *loop, *rest]
     return ["task=document", f"task.prompt={literal(what)}", *loop, *rest]
+
+
+def searched(words: Sequence[str]) -> list[str]:
+    """What `tune [trials=N] [key=value ...]` stands for: a sweep whose cells are found by a search."""
+    return ["--multirun", *(f"tune.{word}" if word.startswith("trials=") else word for word in words)]

@@ -7,8 +7,8 @@ it, so that at no instant spent + reserved exceeds a cap.
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -91,12 +91,29 @@ def metered(usage: Usage) -> Amounts:
     return {account: amount for account, amount in amounts.items() if amount}
 
 
+class Shared(Protocol):
+    """A ledger behind this one, which many runs share; it counts USD, tokens and calls, no units."""
+
+    accounts: frozenset[str]
+    """Those that it caps."""
+
+    def recall(self, recorded: Mapping[str, float]) -> None: ...
+    def reserve(self, name: str, worst: Mapping[str, float], waited: float) -> bool: ...
+    def keep(self, name: str, amounts: Mapping[str, float], waited: float) -> bool: ...
+    def settle(self, hold: Mapping[str, float], actual: Mapping[str, float]) -> None: ...
+    def release(self, name: str) -> None: ...
+    def short(self, bill: Mapping[str, float], using: Mapping[str, float]) -> str | None: ...
+    def wait(self) -> float: ...
+    def close(self) -> None: ...
+
+
 class Ledger:
     """What was spent, what is promised to steps under way, and what is kept for the close of the run. Thread-safe."""
 
-    def __init__(self, budget: Budget, elapsed: float = 0.0):
-        self.budget = budget
-        self.caps = budget.caps()
+    def __init__(self, budget: Budget, elapsed: float = 0.0, shared: Shared | None = None):
+        self.budget, self.shared = budget, shared
+        # What only the shared ledger caps has no limit of its own here, but a call's worst case must be known.
+        self.caps = dict.fromkeys(shared.accounts if shared else (), float("inf")) | budget.caps()
         self.spent: Amounts = {}
         self.promised: Amounts = {}
         self.kept: dict[str, Amounts] = {}
@@ -128,7 +145,8 @@ class Ledger:
         """The account that could not pay all of these together, or None."""
         with self._lock:
             kept = total(self.kept.get(name, {}) for name in using)
-            return self._short(total(bills), kept)
+            short = self._short(total(bills), kept)
+            return short or (self.shared.short(total(bills), kept) if self.shared else None)
 
     def _short(self, bill: Mapping[str, float], kept: Mapping[str, float]) -> str | None:
         for account, amount in bill.items():
@@ -141,42 +159,72 @@ class Ledger:
 
         Raises BudgetExceeded if there is not even that much.
         """
+        self._together(lambda waited: self._keep(name, amounts, waited))
+
+    def _keep(self, name: str, amounts: Mapping[str, float], waited: float) -> bool:
         with self._lock:
             # What is owed was spent after this moment of the run, in part on what is kept here.
             if account := self._short(amounts, self.owed):
                 raise BudgetExceeded(self._sentence(name, account, amounts), account=account)
+            unpaid = {account: max(0.0, amount - self.owed.get(account, 0.0)) for account, amount in amounts.items()}
+            if self.shared and not self.shared.keep(name, unpaid, waited):
+                return False
             self.kept[name] = dict(amounts)
+            return True
+
+    def _together(self, attempt: Callable[[float], bool]) -> None:
+        """Try until it can be paid: others who share the ledger may have reserved what they will give back."""
+        waited = 0.0
+        while not attempt(waited):
+            assert self.shared is not None
+            pause = self.shared.wait()  # without the lock: it may be our own other branch that is to settle
+            self.wait(pause)
+            waited += pause
 
     def release(self, name: str) -> None:
         """Give up what was kept under a name."""
         with self._lock:
-            self.kept.pop(name, None)
+            self._release(name)
+
+    def _release(self, name: str) -> None:
+        if self.kept.pop(name, None) is not None and self.shared:
+            self.shared.release(name)
 
     def reserve(self, name: str, worst: Mapping[str, float]) -> Amounts:
         """Promise the worst case of a step. Raises BudgetExceeded, which says which account is short of what."""
+        self._together(lambda waited: self._reserve(name, worst, waited))
+        return dict(worst)
+
+    def _reserve(self, name: str, worst: Mapping[str, float], waited: float) -> bool:
         with self._lock:
             kept = self.kept.get(name, {})
             if account := self._short(worst, kept):
                 raise BudgetExceeded(self._sentence(name, account, worst), account=account)
+            if self.shared and not self.shared.reserve(name, worst, waited):
+                return False
             self.kept.pop(name, None)
             self.promised = total((self.promised, worst))
-            return dict(worst)
+            return True
 
     def settle(self, hold: Mapping[str, float], actual: Mapping[str, float]) -> None:
         """Give back a promise and book what the step turned out to cost."""
         with self._lock:
             self.promised = {a: v for a, v in total((self.promised, scaled(hold, -1.0))).items() if abs(v) > SLACK}
             self.spent = total((self.spent, actual))
+            if self.shared:
+                self.shared.settle(hold, actual)
 
     def owe(self, recorded: Mapping[str, float]) -> None:
         """Hold what the journal says was spent until `charge` books it: no branch of a resumed run can use it."""
         with self._lock:
             self.owed = total((self.owed, recorded))
+            if self.shared:
+                self.shared.recall(recorded)
 
     def charge(self, actual: Mapping[str, float], name: str = "") -> None:
         """Book a recorded cost: a replayed step, which used what was kept under its name, or a call that was lost."""
         with self._lock:
-            self.kept.pop(name, None)
+            self._release(name)
             self.owed = {a: v for a, v in total((self.owed, scaled(actual, -1.0))).items() if v > SLACK}
             self.spent = total((self.spent, actual))
 
@@ -185,10 +233,22 @@ class Ledger:
         with self._lock:
             self.refilled[account] = self.refilled.get(account, 0.0) + self.spent.pop(account, 0.0)
 
+    def grant(self, more: Mapping[str, float]) -> None:
+        """Raise caps: a person has added budget. An account without a cap needs none."""
+        with self._lock:
+            for account, amount in more.items():
+                if account in self.caps:
+                    self.caps[account] += amount
+
     def overall(self) -> Amounts:
         """Everything that was ever spent, refills included."""
         with self._lock:
             return total((self.spent, self.refilled, self.owed))
+
+    def close(self) -> None:
+        """The run has ended here: what was kept for its close is free for others who share the ledger."""
+        if self.shared:
+            self.shared.close()
 
     def wait(self, seconds: float) -> None:
         """Leave out of the working time what a server told us to wait."""

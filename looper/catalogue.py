@@ -9,7 +9,10 @@ EXAMPLES = (
     "python -m looper -m +task=repair/{task},dial loop=baseline,adaptive 'seed=range(3)'",
 )
 
-COMMANDS = "Commands: resume, status, list, history, board, stop, clean, sync, ui; each takes --help."
+COMMANDS = (
+    "Commands: resume, status, list, history, board, report, compare, plan, replay, fork, learnings, stop, clean, sync, "
+    "ui; each takes --help."
+)
 USAGE = """\
 looper runs agent-loop designs on tasks and compares them.
 

@@ -16,9 +16,10 @@ from looper.errors import ConfigError
 from looper.folder import Folder
 from looper.launch import VOLATILE, Parts
 from looper.redact import redact
+from looper.sweep_ledger import SweepLedger
 from looper.types import TERMINAL
 
-ELSEWHERE = (*VOLATILE, "sweep")
+ELSEWHERE = (*VOLATILE, "sweep", "sweep_budget", "jobs", "workers", "tune")
 """Settings that say where a run goes and how it is watched, not what it is."""
 LONGEST = 48
 """Characters of a folder's name that are for the reader; a hash of all overrides follows."""
@@ -96,20 +97,27 @@ class Found:
 def look(base: Path, parts: Parts) -> Found:
     """What an earlier command left of the cell with this folder and these parts.
 
-    A run that a person aborted stays as it is, and the cell starts anew in a folder beside it (`NAME.2`). Raises
-    ConfigError if the run there was made with other settings or by another version, JournalDamaged for a changed one.
+    A run that a person aborted, or that ended by a cap of the whole sweep which has been raised since, stays as it is,
+    and the cell starts anew in a folder beside it (`NAME.2`). Raises ConfigError if the run there was made with other
+    settings or by another version, JournalDamaged for a changed one.
     """
     path, number = base, 1
     while Folder(path).history.exists():
         state = glance(Folder(path))
         if not state["run_id"]:  # the process died before the first event
             return Found(path)
-        if state["status"] != "aborted":
+        if state["status"] != "aborted" and not _goes_on(base.parent, state):
             _same(path, state, parts)
             return Found(path, state)
         number += 1
         path = base.with_name(f"{base.name}.{number}")
     return Found(path)
+
+
+def _goes_on(sweep: Path, state: Mapping[str, Any]) -> bool:
+    """Whether the sweep's cap ended this run, which says nothing of its design, and there is more to spend now."""
+    refused = ((state["outcome"] or {}).get("facts") or {}).get("sweep_budget")
+    return state["status"] == "stopped" and bool(refused) and SweepLedger(sweep).raised(refused)
 
 
 def _same(path: Path, state: Mapping[str, Any], parts: Parts) -> None:

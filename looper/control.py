@@ -10,6 +10,42 @@ from types import FrameType
 from looper.errors import Aborted, Paused, StopRequested
 
 
+class Relay:
+    """Hands on to runs in other threads what signals tell the main thread alone."""
+
+    def __init__(self) -> None:
+        self.presses = 0
+        self._controls: list[Control] = []
+        self._lock = threading.RLock()  # a handler may interrupt the main thread while it holds the lock
+
+    def press(self) -> None:
+        """A person wants all runs to end: once before their next step, twice at once."""
+        with self._lock:
+            self.presses += 1
+            for control in self._controls:
+                control.presses = max(control.presses, self.presses)
+
+    def reset(self) -> None:
+        """Nobody has pressed."""
+        with self._lock:
+            self.presses = 0
+
+    @contextmanager
+    def reaching(self, control: "Control") -> Iterator[None]:
+        """While it lasts this control hears of presses, those before included."""
+        with self._lock:
+            self._controls.append(control)
+            control.presses = max(control.presses, self.presses)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._controls.remove(control)
+
+
+RELAY = Relay()
+
+
 class Control:
     """Asked before every live step."""
 
@@ -35,9 +71,10 @@ class Control:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take Ctrl-C and SIGTERM while a run is under way; signals reach the main thread only."""
+        """Take Ctrl-C and SIGTERM while a run is under way; in another thread than the main one by RELAY."""
         if threading.current_thread() is not threading.main_thread():
-            yield
+            with RELAY.reaching(self):
+                yield
             return
         before: dict[int, Callable[..., object] | int | None] = {}
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -2,6 +2,7 @@
 
 * LooperError              one sentence: what, where, what to do next
   x ConfigError            the user's input cannot be used; exit code 2
+    x EpisodesUnusable     the episode store is damaged, something else, or of a newer looper
   x JournalDamaged         history.jsonl is not what was written; nothing is run
   x ReplayMismatch         the code no longer does what its journal says it did; nothing is run
   x RunLocked              another process runs this folder

@@ -47,14 +47,33 @@ class Folder:
                 ) from error
             yield
 
+    @contextmanager
+    def read(self) -> Iterator[None]:
+        """Keep the run from being resumed while it is read; others may read it too. Raises RunLocked if it is running.
+
+        A folder without a lock file was never run here, e.g. it was copied: nobody can be at it.
+        """
+        lock = self.path / LOCK
+        if not lock.exists():
+            yield
+            return
+        with lock.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunLocked(
+                    f"{self.path.name}: is running; wait for its end, or `looper stop {self.path.name}`."
+                ) from error
+            yield
+
     def alive(self) -> bool:
-        """Whether some process holds the lock now."""
+        """Whether some process runs this folder now; one that only reads it does not count."""
         lock = self.path / LOCK
         if not lock.exists():
             return False
         with lock.open("a") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
         return False

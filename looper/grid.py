@@ -6,7 +6,7 @@ values of settings cannot make a composition fail that their keys did not.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -29,6 +29,10 @@ Job = Callable[[DictConfig, Path], None]
 """Runs one cell: its settings, and the folder it is to use."""
 
 
+Order = Callable[[list[list[str]]], Iterable[list[str]]]
+"""From the cells of a grid to those that are run, asked for one after the other."""
+
+
 class Conductor(Protocol):
     """Whoever is told of the cells before they run."""
 
@@ -49,8 +53,19 @@ class Conductor(Protocol):
         ...
 
 
-def sweep(conf: Path, overrides: Sequence[str], conductor: Conductor, job: Job) -> None:
-    """Run every cell; one that cannot be composed does not stop the others. Raises what Hydra raises beforehand."""
+def sweep(
+    conf: Path,
+    overrides: Sequence[str],
+    conductor: Conductor,
+    job: Job,
+    prepare: Callable[[DictConfig], None] = lambda master: None,
+    order: Order = iter,
+) -> None:
+    """Run every cell; one that cannot be composed does not stop the others. Raises what Hydra raises beforehand.
+
+    `prepare` is told the settings of the sweep itself before anything else happens; `order` says which cells come when,
+    others than those of the grid too.
+    """
     with initialize_config_dir(str(conf), job_name="looper", version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
@@ -58,12 +73,13 @@ def sweep(conf: Path, overrides: Sequence[str], conductor: Conductor, job: Job) 
         before = HydraConfig.instance().cfg
         HydraConfig.instance().set_config(master)
         try:
-            _all(hydra.config_loader, master, conductor, job)
+            prepare(master)
+            _all(hydra.config_loader, master, conductor, job, order)
         finally:
             HydraConfig.instance().cfg = before
 
 
-def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Job) -> None:
+def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Job, order: Order) -> None:
     own = list(master.hydra.overrides.task)
     given = [*(f"{key}={value}" for key, value in (master.hydra.sweeper.params or {}).items()), *own]
     axes = _axes(OverridesParser.create(config_loader=loader).parse_overrides(given))
@@ -71,12 +87,13 @@ def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Jo
         conductor.inspect(loader.load_sweep_config(master, cell))
     cells = [list(cell) for cell in itertools.product(*axes.values())]
     conductor.name(master.get("sweep"), own)
+    composer = Composer(loader, master, {key for key, values in axes.items() if len(values) > 1})
     with conductor.sweeping(Path(master.hydra.sweep.dir), cells):
-        for number, cell in enumerate(cells):
+        for number, cell in enumerate(order(cells)):
             if not conductor.begin(cell):
                 return
             try:
-                config = loader.load_sweep_config(master, cell)
+                config = composer.compose(cell)
             except (HydraException, OmegaConfBaseException) as error:
                 conductor.refuse(hydra_complaint(error))
             else:
@@ -89,6 +106,47 @@ def _one(config: DictConfig, number: int, job: Job) -> None:
     HydraConfig.instance().set_config(config)
     folder = Path(config.hydra.sweep.dir, str(config.hydra.sweep.subdir))
     job(OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"]), folder.absolute())
+
+
+class Composer:
+    """Composes cells. Where a cell differs from the one before in single numbers and words only, these are put into its
+    composition: that takes 10 ms in place of 160, and the same settings come of it."""
+
+    def __init__(self, loader: ConfigLoader, master: DictConfig, swept: set[str]):
+        self.loader, self.master, self.swept = loader, master, swept
+        self._last: list[str] = []
+        self._config: DictConfig | None = None
+
+    def compose(self, cell: list[str]) -> DictConfig:
+        """The cell's settings, good until the next is composed. Raises what Hydra raises."""
+        changed = self._changed(cell)
+        if self._config is None or changed is None:
+            self._last, self._config = [], None  # a composition that fails is nothing to go on from
+            self._config = self.loader.load_sweep_config(self.master, cell)
+        else:
+            for override in changed:
+                OmegaConf.update(self._config, override.get_key_element().lstrip("+"), override.value(), merge=True)
+            OmegaConf.set_readonly(self._config.hydra, False)  # it was made so when the last cell was run
+            with open_dict(self._config.hydra):
+                self._config.hydra.overrides.task = list(cell)
+        self._last = list(cell)
+        return self._config
+
+    def _changed(self, cell: Sequence[str]) -> list[Override] | None:
+        """The overrides in which this cell differs from the last one; None if it has to be composed anew."""
+        if len(cell) != len(self._last):
+            return None
+        texts = [new for new, old in zip(cell, self._last, strict=True) if new != old]
+        changed = OverridesParser.create(config_loader=self.loader).parse_overrides(texts)
+        return changed if all(self._is_plain(override) for override in changed) else None
+
+    def _is_plain(self, override: Override) -> bool:
+        key = override.get_key_element()
+        plain = isinstance(override.value(), int | float | bool | str) and "${" not in str(override.value())
+        nested = any(
+            other != key and (other + ".").lstrip("+").startswith(key.lstrip("+") + ".") for other in self.swept
+        )
+        return plain and key in self.swept and not nested and "@" not in key and not _is_group(self.loader, key)
 
 
 def _axes(overrides: Sequence[Override]) -> dict[str, list[str]]:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import looper
-from looper import loops
+from looper import loops, sweep_share
 from looper.agents import confirming, human, recorder
 from looper.agents.cast import Seats
 from looper.budget import Budget, Ledger
 from looper.control import Control
+from looper.episodes import STORE, Episodes
 from looper.errors import Aborted, ConfigError, Interruption, LooperError, Paused, RunLocked
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
@@ -30,7 +31,7 @@ from looper.state import fold
 from looper.types import TERMINAL, Loop, Outcome, Question
 
 PACKAGES = ("hydra-core", "pydantic", "litellm", "mlflow", "pandas")
-VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra")
+VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra", "until")
 """Settings that do not change what a run does: not part of its identity in comparisons."""
 
 
@@ -71,9 +72,11 @@ def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
         raise ConfigError(f"seed: a whole number from 0 on is needed (given: {seed!r}).")
     if not config.get("task"):
         raise ConfigError("no task: give one with +task=NAME; `python -m looper` lists them.")
-    for key in ("task", "loop", "budget", "sandbox", "tracking"):
+    for key in ("task", "loop", "outer", "budget", "sandbox", "tracking"):
         config.setdefault(key, {})
-    built = {key: instantiate(config[key], key, allowed) for key in ("sandbox", "loop", "budget", "tracking", "task")}
+    order = ("sandbox", "loop", "outer", "budget", "tracking", "task")
+    built = {key: instantiate(config[key], key, allowed) for key in order}
+    built["loop"] = _around(built["loop"], built.pop("outer"), config.get("until"))
     config["agents"] = {**getattr(built["loop"], "seats", {}), **(config.get("agents") or {})}
     confirming.given(config.get("confirm"))
     if config.get("record") is not None:
@@ -81,6 +84,15 @@ def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
     parts = Parts(**built, config=config)
     _check_roles(parts)
     return parts
+
+
+def _around(loop: Any, outer: Any, until: Any) -> Any:
+    """The design, inside its outer loop if there is one. Raises ConfigError for `until` without one."""
+    if outer:
+        return outer.around(loop, until)
+    if until is not None:
+        raise ConfigError(f"until={until}: there is no outer loop whose phase that could be; give outer=gather_verify.")
+    return loop
 
 
 def _check_roles(parts: Parts) -> None:
@@ -167,9 +179,10 @@ class _Session:
             raise ConfigError(f"{self.folder.path.name} has ended ({before['status']}); start a new run.")
         human.refuse_strangers(self.answers, before["waiting"])
         self.folder.stop_file().unlink(missing_ok=True)
-        ready = getattr(self.parts.task, "ready", None)
-        if ready and not resumed:
-            ready()
+        for part in (self.parts.task, self.parts.loop):
+            ready = getattr(part, "ready", None)
+            if ready and not resumed:
+                ready()
         self._describe()
         self.audience.announce(self.parts, self.folder, resumed)
         self.journal.listeners.extend(self.audience.listeners)
@@ -197,21 +210,22 @@ class _Session:
     def _run(self, before: Mapping[str, Any], resumed: bool) -> Outcome:
         control = Control(self.folder.stop_file())
         config = self.parts.config
-        ledger = Ledger(self.parts.budget, elapsed=before["elapsed"])
+        shared = sweep_share.beside(self.folder.path, control.check)
+        ledger = Ledger(self.parts.budget, elapsed=before["elapsed"], shared=shared)
         model, seats = config.get("model") or {"name": "offline"}, config.get("agents") or {}
         confirmed = confirming.given(config.get("confirm"))
         written = self._recorder()
         cast = Seats(model, seats, self.answers, self.audience.terminal, confirmed, written, design=self.parts.loop)
         stage = Stage(
             self.parts.task, cast, self.journal, ledger, seed=config["seed"], check=control.check,
-            events=getattr(self.parts.loop, "events", {}),
+            events=getattr(self.parts.loop, "events", {}), episodes=Episodes(self.outputs.root / STORE),
         )  # fmt: skip
         start = Event(event="resumed") if resumed else Event(event="run_started", payload=self._setup())
         with control.listening():
             try:
                 self.journal.append(start)
                 self._publish()
-                outcome = execute(self.parts.loop, Run(stage))
+                outcome = sweep_share.named(execute(self.parts.loop, Run(stage)), ledger, self.journal)
                 return _waiting(outcome, cast) if outcome.status == "paused" else outcome
             except KeyboardInterrupt:
                 end = Aborted("Ctrl-C twice: ended at once.")
@@ -219,6 +233,7 @@ class _Session:
             except Interruption as end:
                 return Run(stage).outcome(end.status, end.reason, detail=str(end), **end.facts)
             finally:
+                ledger.close()
                 if written:
                     written.close()
 
@@ -232,12 +247,14 @@ class _Session:
 
     def _setup(self) -> dict[str, Any]:
         task, config = self.parts.task, self.parts.config
+        outer = getattr(self.parts.loop, "own", "none")
         criteria = task.criteria
         sandbox = self.parts.sandbox.capability().level if hasattr(self.parts.sandbox, "capability") else None
         return {
             "task_alias": getattr(task, "alias", None) or type(task).__name__.lower(),
             "task": {"prompt": task.goal, "ideal_result": "; ".join(r.description or r.id for r in criteria.rules[:5])},
-            "design": self.parts.loop.name,
+            "design": self.parts.loop.name if outer == "none" else self.parts.loop.inner.name,
+            "outer": outer,
             "criteria": dataclasses.asdict(criteria) | {"rules": [r.model_dump() for r in criteria.rules]},
             "max_iterations": rounds_of(self.parts.loop),
             "config_hash": self.parts.identity,
@@ -245,7 +262,7 @@ class _Session:
             "model": (config.get("model") or {}).get("name"),
             "origin": getattr(task, "origin", ""),
             "sandbox": sandbox,
-            "versions": {"looper": looper.__version__, "python": platform.python_version(), **_versions()},
+            "versions": versions(),
         }
 
     def _publish(self) -> None:
@@ -273,10 +290,12 @@ class _Session:
             write_whole(self.folder.path / name, redact(text).encode("utf-8", "replace"))
 
     def _kept(self) -> dict[str, str]:
-        """Files that a design makes of what it told last."""
-        loop = self.parts.loop
-        told = [event for event in self.journal.events if event.event == getattr(loop, "keeps", None)]
-        return loop.files(self.journal.payload(told[-1])) if told else {}
+        """Files that a design makes of what it told last, by each kind of event that it names."""
+        loop, files = self.parts.loop, dict[str, str]()
+        for name in getattr(loop, "keeps", ()):
+            told = [event for event in self.journal.events if event.event == name]
+            files |= loop.files(self.journal.payload(told[-1])) if told else {}
+        return files
 
 
 def _waiting(outcome: Outcome, cast: Seats) -> Outcome:
@@ -301,8 +320,9 @@ def summary(outcome: Outcome, state: Mapping[str, Any]) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in lines.items()) + "\n"
 
 
-def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
+def versions() -> dict[str, str]:
+    """What a run is made with: looper, Python and the packages that may change a result."""
+    found = {"looper": looper.__version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)

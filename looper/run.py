@@ -116,7 +116,7 @@ class Run:
         """A part of this run, such as an inner loop or an iteration, recorded under its own name."""
         child = self._next(name)
         if name == "iteration":
-            self.stage.iteration = self._seen[name]
+            self.stage.iteration = self.stage.before + self._seen[name]
         return Run(self.stage, f"{self.path}{child}/")
 
     def phase(self, name: str) -> None:

@@ -43,4 +43,8 @@ class Stage:
     """What the task's first look found and every role may see."""
     best: Best | None = None
     iteration: int = 0
+    before: int = 0
+    """Iterations of earlier inner loops, so that those of the run are numbered through."""
     phase: str = ""
+    episodes: Any = None
+    """The `Episodes` that earlier runs left (SPEC 5.7); None where none are kept."""

@@ -1,6 +1,6 @@
 """`run.json` as a function of the journal: the document's fields, from events alone (document 003, SPEC 2.10)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ PHASES = {
 }  # fmt: skip
 """Document 003's six phases by the step that belongs to each; other steps of `reflex` are no place in its cycle."""
 
-NOTES = ("tasks_updated", "plan_reviewed", "diagnosed", "verified", "board_updated")
+NOTES = ("tasks_updated", "plan_reviewed", "diagnosed", "verified", "board_updated", "outer_updated", "outer_verified")
 """What workflow and cabal write down besides their steps; a person looks for the step."""
 FLAG = 8
 """Importance from which open feedback blocks acceptance (SPEC 4.2); the board, which has the rule, is layers above."""
@@ -36,7 +36,8 @@ WORDS = 200
 def fresh() -> dict[str, Any]:
     """The fields before anything happened, in the order in which they are shown."""
     return {
-        "run_id": "", "task_alias": "", "design": "", "status": "running", "iteration": 0, "max_iterations": None,
+        "run_id": "", "task_alias": "", "design": "", "outer": "none", "status": "running", "iteration": 0,
+        "max_iterations": None,
         "phase": "", "current_step": "", "task": {}, "criteria": {}, "plan": None, "prepared_checks": None,
         "evaluation": None, "critique": None, "stop": {"passed": False, "reason": ""}, "last_score": 0,
         "stagnation_count": 0, "created_at": "", "updated_at": "", "setup": {}, "spent": {}, "steps": {},
@@ -98,7 +99,7 @@ def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
     name = event.event
     if name == "run_started":
         setup = dict(load_payload(folder, event))
-        for field in ("task_alias", "design", "task", "criteria", "max_iterations"):
+        for field in ("task_alias", "design", "outer", "task", "criteria", "max_iterations"):
             state[field] = setup.pop(field, state[field])
         state["setup"] = setup
     elif name == "resumed":
@@ -113,11 +114,15 @@ def _carry(state: dict[str, Any], event: Event, folder: Path) -> None:
         state.update(criteria=agreed["criteria"], max_iterations=agreed["max_iterations"])
     elif name == "iteration_advanced" and isinstance(event.payload, dict):
         state["stagnation_count"] = event.payload.get("stagnation_count", state["stagnation_count"])
-    elif name in ("tasks_updated", "board_updated"):
-        told = load_payload(folder, event)
-        state.update({"tasks": told["tasks"]} if name == "tasks_updated" else {"board": glimpse(told["board"])})
+    elif name in TOLD:
+        state.update(TOLD[name](load_payload(folder, event)))
     elif name in ENDINGS and not event.key:
         _end(state, event, load_payload(folder, event))
+
+
+def _outer(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Where an outer loop stands; its evidence is in verification.md."""
+    return {"outer_loop": {key: value for key, value in told.items() if key != "evidence"}}
 
 
 def glimpse(board: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,3 +169,11 @@ def _end(state: dict[str, Any], event: Event, outcome: dict[str, Any]) -> None:
         waiting=outcome.get("facts", {}).get("waiting") if event.event == "paused" else None,
         outcome=outcome,
     )
+
+
+TOLD: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "tasks_updated": lambda told: {"tasks": told["tasks"]},
+    "board_updated": lambda told: {"board": glimpse(told["board"])},
+    "outer_updated": _outer,
+}
+"""What the designs with a state of their own tell of it."""

@@ -1,10 +1,9 @@
-"""The runs of one command: one, or the cells of a Hydra multirun, one after the other."""
+"""The runs of one command: one, or the cells of a Hydra multirun, one after the other or side by side."""
 
 import contextlib
-import dataclasses
-import os
 import secrets
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,20 +11,28 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from omegaconf import OmegaConf
 
 from looper.agents import confirming
+from looper.build import instantiate
 from looper.catalogue import folders, nearest
-from looper.cells import canonical, cell_name, checked, is_elsewhere, look, sweep_name, swept
+from looper.cells import canonical, cell_name, checked, is_elsewhere, sweep_name, swept
 from looper.complaints import complaint
 from looper.console import Console
 from looper.console.summary import glance
-from looper.errors import ConfigError, RunLocked
+from looper.errors import ConfigError
 from looper.folder import Folder
-from looper.launch import Audience, Parts, build, launch
+from looper.journal import Event
+from looper.launch import build, launch
 from looper.pressing import pressing
-from looper.tally import ALREADY, BAD, ELSEWHERE, RESUMED, Tally, row_of
+from looper.sweep_cell import Cell, allowed, not_run, run_cell, settings_of
+from looper.sweep_ledger import SweepLedger
+from looper.sweep_pool import Pool
+from looper.sweep_rows import ALREADY, BAD, ELSEWHERE, NOT_BEGUN, row_of
+from looper.sweep_settings import Sweeping, refuse_alone
+from looper.sweep_study import Tuner
+from looper.tally import Tally
 from looper.tracking import multirun
-from looper.tracking.shadow import LOCK as MIRRORED
 from looper.types import EXIT_CODES, Question
 
 
@@ -37,23 +44,35 @@ def stamp() -> str:
 class Session:
     """Builds, runs and sums up; a cell that cannot run does not stop the others."""
 
-    def __init__(self, *, as_json: bool, multirun: bool):
+    def __init__(self, *, as_json: bool, multirun: bool, tuning: bool = False):
         self.as_json, self.multirun = as_json, multirun
+        self.tuner = Tuner(self._settle, self._rows_of, self._resize) if tuning else None
         self.tally = Tally()
+        self.how = Sweeping()
         self.overrides: list[str] = []
         self.folder: Path | None = None
         """The sweep's."""
         self._stamp = self._sweep = stamp()
         self._mirror: Any = None
+        self._tracking: Any = None
+        self._lock = threading.Lock()
         self._error: Exception | None = None
         self._status = ""
         """Of the only run."""
         self._labels: dict[str, Any] = {}
         self._cell_name = ""
+        self._overrides: list[str] = []
+        """Of the cell that was begun last."""
         self._swept: list[str] = []
         self._stopped = 0
         """Exit code of a sweep that a person has ended; 0 while nobody has."""
         self._pressed: Callable[[], bool] = lambda: False
+        self._pool: Pool | None = None
+        self._master: Any = None
+        self._ended: dict[str, dict[str, Any]] = {}
+        """Rows by the names of their cells."""
+        self._handed: list[tuple[Cell, list[str]]] = []
+        """Cells with their overrides, for one of Hydra's launchers."""
 
     # Names, for Hydra
 
@@ -71,6 +90,14 @@ class Session:
 
     # The cells of a sweep, for looper.grid
 
+    def prepare(self, master: Any) -> None:
+        """How the sweep is to be run. Raises ConfigError."""
+        self.how, self._master = Sweeping.of(master), master
+        if self.tuner and self.how.launcher:
+            raise ConfigError("tune: a search runs its own cells; give jobs=N in place of hydra/launcher.")
+        if self.tuner:
+            self.tuner.declare(OmegaConf.to_container(master.tune) if master.get("tune") else None)
+
     def name(self, given: object, overrides: Sequence[str]) -> None:
         """The sweep's name, given or told from the command. Raises ConfigError for one that cannot be a folder's."""
         self.overrides = canonical(overrides)
@@ -85,136 +112,169 @@ class Session:
                 "is no terminal to ask on; give confirm=yes."
             )
 
+    def cells(self, cells: Sequence[list[str]]) -> Iterator[list[str]]:
+        """The cells to run, one after the other: all of them, or those of a search."""
+        assert self.folder is not None
+        yield from self.tuner.cells(self.folder, cells) if self.tuner else cells
+
+    def _settle(self) -> None:
+        assert self._pool is not None
+        self._pool.drain()
+
+    def _resize(self, cells: int) -> None:
+        self.tally.cells = cells
+
+    def _rows_of(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        with self._lock:
+            return [self._ended[name] for name in names]
+
     @contextmanager
     def sweeping(self, folder: Path, cells: Sequence[Sequence[str]]) -> Iterator[None]:
         """While the cells run: Ctrl-C between two of them ends the sweep as it does within one."""
-        self.folder, self._swept = folder, swept(cells)
+        self.folder, self._swept = folder.absolute(), swept(cells) + (self.tuner.keys if self.tuner else [])
+        size = self.tuner.size(len(cells)) if self.tuner else len(cells)
         if wrong := [key for key in self._swept if is_elsewhere(key)]:
             raise ConfigError(
                 f"{wrong[0]}: this says where a run goes, not what it is: it cannot be swept; give one value."
             )
+        self._open_ledger()
         named = [text.partition("=")[2] for text in self.overrides if text.startswith("experiment=")]
         known = {"name": self._sweep, "experiment": named[0] if named else "none", "overrides": self.overrides}
-        multirun.record(folder, **known, cells=len(cells), left=len(cells))
-        with pressing() as self._pressed:
-            self.tally.open(self._sweep, folder, len(cells))
+        multirun.record(folder, **known, cells=size, left=size)
+        with pressing() as self._pressed, self.how.executing() as execute:
+            self._pool = Pool(self.how.jobs, lambda cell: execute(cell, self), self._done, self.tally.tick)
+            self.tally.open(self._sweep, self.folder, size)
             try:
                 yield
-            except KeyboardInterrupt:  # Ctrl-C twice between two cells
+                self._pool.drain()
+                self._launch()
+            except KeyboardInterrupt:  # Ctrl-C twice between two cells, or while they run in other threads
                 self._stopped = EXIT_CODES["aborted"]
+                self._pool.leave()
             finally:
                 self.tally.screen.close()
-        multirun.record(folder, left=len(cells) - self.tally.begun)
+        multirun.record(folder, left=size - self.tally.begun)
+
+    def _open_ledger(self) -> None:
+        assert self.folder is not None
+        ledger = SweepLedger(self.folder)
+        ledger.open(self.how.budget)
+        self.tally.caps, self.tally.jobs = ledger.standing, self.how.jobs
 
     def begin(self, overrides: Sequence[str]) -> bool:
-        """The next cell; whether it is to be run."""
+        """The next cell, once there is room for it; whether it is to be run."""
+        assert self._pool is not None
+        self._pool.room()
         if self._stopped or self._pressed():
             self._stopped = self._stopped or EXIT_CODES["paused"]
             return False
-        self._cell_name = cell_name(overrides)
+        self._cell_name, self._overrides = cell_name(overrides), list(overrides)
         values = {key.lstrip("+"): value for key, _, value in (text.partition("=") for text in overrides)}
         self._labels = {"task": values.get("task"), "design": values.get("loop"), "seed": values.get("seed")}
         self._labels |= {key: values.get(key) for key in self._swept}
-        shown = [str(value) for value in self._labels.values() if value is not None]
-        self.tally.begin(" ".join(shown))
         return True
 
     def refuse(self, error: Exception) -> None:
         """The cell that was begun cannot run: a row, and a line on standard error."""
-        self._not_run(Path(self.folder or "", self._cell_name), complaint(error))
+        cell = Cell(str(Path(self.folder or "", self._cell_name)), self._shown(), labels=self._labels)
+        self.tally.begin(cell.name)
+        self._done(cell, not_run(cell, complaint(error)))
 
-    def _not_run(self, folder: Path, reason: str) -> None:
-        where = f"cell {self.tally.begun} of {self.tally.cells}, {folder.name}"
-        self.tally.screen.warn(f"looper: {where}: {reason}")
-        self.tally.add({"folder": str(folder), "status": "not run", "reason": reason, **self._labels})
+    def _shown(self) -> str:
+        return " ".join(str(value) for value in self._labels.values() if value is not None)
 
     # Runs
 
     def run(self, compose: Callable[[], dict[str, Any]], folder: Path, choices: Mapping[str, str]) -> None:
         """One run. In a sweep its failure is a row; alone it is the command's error."""
-        self._labels |= {"task": choices.get("task"), "design": choices.get("loop")}
+        if not self.multirun:
+            try:
+                self._only(compose(), folder, choices)
+            except Exception as error:  # the boundary of the run: raised at the close, else Hydra says its own words
+                self._error = error
+                with contextlib.suppress(OSError):
+                    folder.rmdir()  # Hydra made it; nothing was run in it
+            return
+        labels = self._labels | {"task": choices.get("task"), "design": choices.get("loop")}
+        cell = Cell(str(folder), self._shown(), choices=dict(choices), labels=labels)
+        self.tally.begin(cell.name)
         try:
             if self._stopped:  # one of Hydra's own sweepers goes on after Ctrl-C
                 raise ConfigError("a person ended the sweep before this cell.")
             config = compose()
             _check(config)
-            self._labels["seed"] = config.get("seed")
-            self._cell(config, folder, choices) if self.multirun else self._only(config, folder, choices)
-        except Exception as error:  # the boundary of a cell: raised at the close, else Hydra says its own words
-            with contextlib.suppress(OSError):
-                folder.rmdir()  # Hydra made it; nothing was run in it
-            if not self.multirun:
-                self._error = error
-                return
-            self._not_run(folder, complaint(error))
+            cell.config, cell.labels["seed"] = settings_of(config), config.get("seed")
+        except Exception as error:  # the boundary of a cell
+            self._done(cell, not_run(cell, complaint(error)))
+        else:
+            self._begun(cell)
+
+    def _begun(self, cell: Cell) -> None:
+        if self.how.launcher:
+            self.follow(cell, Path(cell.base))
+            self._handed.append((cell, self._overrides))
+        elif self._pool is None or self.how.inline:
+            self._done(cell, run_cell(cell, self))
+        else:
+            self._pool.begin(cell)
+
+    def _launch(self) -> None:
+        """Have one of Hydra's launchers run the cells."""
+        if not self._handed or self._stopped:
+            return
+        from looper.sweep_launcher import launch_all
+
+        assert self.folder is not None
+        self.tally.screen.tell(f"{len(self._handed)} cells are handed to {self.how.launcher.rpartition('.')[2]}.")
+        launch_all(self._master, self.folder, self._handed, self._done)
 
     def _only(self, config: dict[str, Any], folder: Path, choices: Mapping[str, str]) -> None:
-        if config.pop("sweep", None) is not None:
-            raise ConfigError("sweep: this names the folder of a sweep; add -m, or leave it out.")
-        parts = build(config, allowed())
-        self._follow(parts, folder, choices)
+        _check(config)
+        refuse_alone(config)
+        parts = build(settings_of(config), allowed())
+        self.follow(Cell(str(folder), config=parts.config, choices=dict(choices)), folder)
         with Console(json_mode=self.as_json) as console:
             outcome = launch(parts, folder, audience=console.audience())
             console.summary(outcome, folder)
         self._status = outcome.status
 
-    def _cell(self, config: dict[str, Any], base: Path, choices: Mapping[str, str]) -> None:
-        """One cell of a sweep, unless it has ended before or another process is at it."""
-        config.pop("sweep", None)
-        parts = build(config, allowed())  # what a design adds to its settings belongs to a run's identity
-        found = look(base, parts)
-        if found.ended:
-            _close(parts)
-            self._keep(parts, found.folder, choices)
-            return
-        try:
-            self._launch(parts, found.folder, choices, RESUMED if found.state else "")
-        except RunLocked:
-            _close(parts)
-            row = {"folder": str(found.folder), "status": "running", "reason": "", **self._labels, "note": ELSEWHERE}
-            self.tally.add(row)
-        except ConfigError:
-            if not look(base, parts).ended:
-                raise
-            self._keep(parts, found.folder, choices)  # another process ended it since we looked
+    def _done(self, cell: Cell, row: dict[str, Any]) -> None:
+        with self._lock:
+            if row["status"] == "aborted" and row.get("note") != ALREADY:
+                self._stopped = EXIT_CODES["aborted"]
+            elif row["reason"] == "interrupted":
+                self._stopped = self._stopped or EXIT_CODES["paused"]
+            self._ended[Path(cell.base).name] = row
+        self.tally.add(row, cell.name)
 
-    def _keep(self, parts: Parts, folder: Path, choices: Mapping[str, str]) -> None:
-        """A cell that has ended before; one that was never mirrored (tracking was off) is mirrored now."""
-        self.tally.add(row_of(glance(Folder(folder)), self._labels, ALREADY))
-        if not (folder / MIRRORED).exists():
-            self._follow(parts, folder, choices)
+    # What a cell tells: a `Watcher`
 
-    def _launch(self, parts: Parts, folder: Path, choices: Mapping[str, str], note: str) -> None:
-        self._follow(parts, folder, choices)
-        with Console(compact=True, quiet=True) as console:
-            outcome = launch(parts, folder, audience=self._audience(console))
-        row = row_of(glance(Folder(folder)), self._labels, note)
-        self.tally.add({**row, "status": outcome.status, "reason": outcome.reason, "score": outcome.score})
-        if outcome.status == "aborted":
-            self._stopped = EXIT_CODES["aborted"]
-        elif outcome.reason == "interrupted":
-            self._stopped = EXIT_CODES["paused"]
+    def follow(self, cell: Cell, folder: Path) -> None:
+        """Tell MLflow's mirror of the run; it reads the journal by itself."""
+        with self._lock:
+            if self._tracking is None:
+                self._tracking = instantiate(cell.config.get("tracking") or {}, "tracking", allowed())
+            if not getattr(self._tracking, "enabled", False):
+                return
+            if self._mirror is None:
+                self._mirror = self._tracking.open(Path(cell.config["outputs"]))
+            tags = {"task": cell.choices.get("task", ""), "design": cell.choices.get("loop", "")}
+            outer = {"outer": cell.choices.get("outer", "none")}
+            self._mirror.follow(folder, {**tags, **outer, "experiment": cell.choices.get("experiment", "none")})
 
-    def _audience(self, console: Console) -> Audience:
-        """The cell's console without its progress; the sweep's bar makes room for a talk with a person."""
-        audience = console.audience()
-        talk = audience.terminal
+    def spend(self, cell: Cell, event: Event) -> None:
+        if event.cost:
+            self.tally.spend(cell.name, event.cost)
 
-        def terminal(question: Question) -> str:
-            assert talk is not None
+    def terminal(self) -> Callable[[Question], str]:
+        """The cell's talk with a person; the sweep's bar makes room for it, and other cells wait for their turn."""
+        talk = Console(compact=True, quiet=True).terminal
+
+        def ask(question: Question) -> str:
             with self.tally.screen.alone():
                 return talk(question)
 
-        return dataclasses.replace(audience, terminal=terminal)
-
-    def _follow(self, parts: Parts, folder: Path, choices: Mapping[str, str]) -> None:
-        """Tell MLflow's mirror of the run; it reads the journal by itself."""
-        if not getattr(parts.tracking, "enabled", False):
-            return
-        if self._mirror is None:
-            self._mirror = parts.tracking.open(Path(parts.config["outputs"]))
-        tags = {"task": choices.get("task", ""), "design": choices.get("loop", ""), "outer": "none"}
-        self._mirror.follow(folder, {**tags, "experiment": choices.get("experiment", "none")})
+        return ask
 
     def close(self) -> int:
         """Sum up; the exit code of the only run, or 0 if every cell of a sweep came to an orderly end.
@@ -231,10 +291,17 @@ class Session:
             self.tally.screen.warn(f"looper: {problem}")
         if not self.multirun:
             return EXIT_CODES.get(self._status, 1) if self._status else 0
-        if self.tally.rows:
+        if self.tuner:
+            self.tally.screen.say(self.tuner.result(as_json=self.as_json))
+        elif self.tally.rows:
             self.tally.screen.say(self.tally.result(as_json=self.as_json))
-        worst = max((EXIT_CODES.get(row["status"], 2) for row in self.tally.rows if row["status"] in BAD), default=0)
-        return self._stopped or worst
+        return self._stopped or self._worst()
+
+    def _worst(self) -> int:
+        rows = self.tally.rows
+        worst = max((EXIT_CODES.get(row["status"], 2) for row in rows if row["status"] in BAD), default=0)
+        capped = any(row["status"] == NOT_BEGUN or str(row.get("note")).startswith("sweep_budget") for row in rows)
+        return worst or (EXIT_CODES["stopped"] if capped else 0)
 
     def _refresh(self) -> None:
         """Rows of cells that another process was at: what became of them meanwhile."""
@@ -243,18 +310,6 @@ class Session:
             if row.get("note") == ELSEWHERE and Folder(Path(row["folder"])).history.exists():
                 labels = {key: row[key] for key in row if key in self._labels}
                 rows[number] = row_of(glance(Folder(Path(row["folder"]))), labels, ELSEWHERE)
-
-
-def _close(parts: Parts) -> None:
-    """Give back what the task of a cell holds that was built and not launched."""
-    close = getattr(parts.task, "close", None)
-    if close:
-        close()
-
-
-def allowed() -> list[str]:
-    """Modules of the user's whose classes may be built."""
-    return [name for name in os.environ.get("LOOPER_ALLOW", "").split(",") if name]
 
 
 def _check(config: Mapping[str, Any]) -> None:

@@ -1,107 +1,148 @@
 """What is said of a sweep: a line or a bar while it goes on, the table at its end, and the files with all rows."""
 
-import csv
-import io
-import json
+import bisect
 import statistics
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from looper.console import table
-from looper.console.blocks import amount, cell, columns
+from looper.console.blocks import amount, score
 from looper.console.screen import Screen, brief
 from looper.errors import Paused
 from looper.folder import dump
 from looper.journal import write_whole
-from looper.types import TERMINAL
+from looper.sweep_ledger import Standing
+from looper.sweep_rows import (
+    ACCOUNTS,
+    ALREADY,
+    BAD,
+    ELSEWHERE,
+    NOT_BEGUN,
+    as_csv,
+    by_design,
+    counted,
+    duration,
+    of_caps,
+)
 
 PAUSE = 10.0
 """Seconds between two lines of progress where there is no terminal."""
 LONGEST = 40
 """Rows up to which the table is printed; beyond, a line per design, and the table is in results.csv."""
-BAD = ("failed", "aborted", "not run")
-ALREADY, ELSEWHERE, RESUMED = "already there", "in another process", "resumed"
-"""What the column `note` says of a cell that did not begin and end here."""
-ACCOUNTS = ("inner", "outer", "usd")
-
-
-def row_of(state: Mapping[str, Any], labels: Mapping[str, Any], note: str = "") -> dict[str, Any]:
-    """A cell's row from what run.json says of its run."""
-    outcome, spent = state["outcome"] or {}, state["spent"]
-    holdout = (outcome.get("facts") or {}).get("holdout") or {}
-    return {
-        "folder": state["folder"], "status": state["status"], "reason": state["stop"]["reason"],
-        "score": outcome.get("score"), "holdout": holdout.get("score"), **labels,
-        **{account: spent.get(account, 0.0) for account in ACCOUNTS if account != "usd" or spent.get("usd")},
-        "seconds": state["elapsed"], "note": note,
-    }  # fmt: skip
+NAMED = 20
+"""Cells that a list names at most; all of them are in results.csv."""
 
 
 @dataclass
 class Tally:
-    """The rows of a sweep so far."""
+    """The rows of a sweep so far. Safe for threads."""
 
     name: str = ""
     cells: int = 0
     """Cells of the command."""
+    jobs: int = 1
+    """Cells at once."""
     screen: Screen = field(default_factory=lambda: Screen(sys.stdout, sys.stderr))
     clock: Callable[[], float] = time.monotonic
     rows: list[dict[str, Any]] = field(default_factory=list)
-    current: str = ""
-    """The cell under way, for people."""
     begun: int = 0
     """Cells that were begun, whatever came of them."""
+    caps: Callable[[], Mapping[str, Standing]] = dict
+    """What the sweep's ledger says, if it has one."""
 
     def __post_init__(self) -> None:
         self._start = self._told = self.clock()
-        self._cell = self._start
+        self._under_way: dict[str, tuple[float, dict[str, float], int]] = {}
+        self._order = list(range(1, len(self.rows) + 1))
         self._ran: list[float] = []
+        self._capped: tuple[float, str] = (-PAUSE, "")
+        self._lock = threading.RLock()
 
     def open(self, name: str, folder: Path, cells: int) -> None:
         """The sweep begins."""
         self.name, self.cells = name, cells
+        side = f", {self.jobs} at once" if self.jobs > 1 else ""
         self.screen.tell(
-            f"sweep {name}: {cells} cell{'s' * (cells != 1)} in {brief(folder, 300)}; the same command continues it."
+            f"sweep {name}: {cells} cell{'s' * (cells != 1)} in {brief(folder, 300)}{side}; "
+            "the same command continues it."
         )
         self._start = self._told = self.clock()
         self.screen.show_bar(self.line)
 
     def begin(self, current: str) -> None:
         """The next cell."""
-        self.begun += 1
-        self.current, self._cell = current, self.clock()
-        self._tell()
+        with self._lock:
+            self.begun += 1
+            self._under_way[current] = (self.clock(), {}, self.begun)
+        self.tick()
 
-    def add(self, row: dict[str, Any]) -> None:
+    def spend(self, current: str, cost: Mapping[str, float]) -> None:
+        """A step of a cell under way was paid."""
+        with self._lock:
+            _, spent, _ = self._under_way.get(current, (0.0, {}, 0))
+            for account, amount in cost.items():
+                spent[account] = spent.get(account, 0.0) + amount
+
+    def add(self, row: dict[str, Any], current: str = "") -> None:
         """A cell's row."""
-        self.rows.append(row)
-        self.current = ""
-        if row.get("note") not in (ALREADY, ELSEWHERE) and row["status"] != "not run":
-            self._ran.append(self.clock() - self._cell)
+        with self._lock:
+            current = current or next(iter(self._under_way), "")
+            began, _, number = self._under_way.pop(current, (None, {}, len(self.rows) + 1))
+            place = bisect.bisect(self._order, number)  # in the order of the command, whichever ended first
+            self._order.insert(place, number)
+            self.rows.insert(place, row)
+            ran = row.get("note") not in (ALREADY, ELSEWHERE) and row["status"] not in ("not run", NOT_BEGUN)
+            if ran and began is not None:
+                self._ran.append(self.clock() - began)
+        if ran and self.cells <= LONGEST:
+            self.screen.tell(self._done(row, current))
 
-    def _tell(self) -> None:
-        if self.clock() - self._told >= PAUSE and not self.screen.err.isatty():
-            self._told = self.clock()
+    def _done(self, row: Mapping[str, Any], current: str) -> str:
+        spent = ", ".join(f"{name} {amount(row[name])}" for name in ACCOUNTS if row.get(name))
+        words = f"{row['status']} ({row['reason']}), score {score(row.get('score'))}{f'; {spent}' if spent else ''}"
+        return f"{current}: {words}" if current else words
+
+    def tick(self) -> None:
+        """Say where the sweep stands, if there is no bar and it was not said for PAUSE seconds."""
+        with self._lock:
+            due = self.clock() - self._told >= PAUSE and not self.screen.err.isatty()
+            if due:
+                self._told = self.clock()
+        if due:
             self.screen.tell(self.line())
 
     def line(self) -> str:
-        """Where the sweep stands: counts, time so far and left, what was spent here."""
-        words = f"{counted(self.rows)}; {duration(self.clock() - self._start)} so far"
-        if self._ran and self.begun < self.cells:
-            words += f", at most {duration(statistics.fmean(self._ran) * (self.cells - len(self.rows)))} left"
-        if spent := self._spent():
-            words += f"; {spent}"
-        at = f"; {self.current}" if self.current else ""
+        """Where the sweep stands: counts, time so far and left, what was spent here, and of the sweep's caps."""
+        with self._lock:
+            words = f"{counted(self.rows)}; {duration(self.clock() - self._start)} so far"
+            left = self.cells - len(self.rows)
+            if self._ran and self.begun < self.cells:
+                words += f", at most {duration(statistics.fmean(self._ran) * left / self.jobs)} left"
+            if spent := self._spent():
+                words += f"; {spent}"
+            if capped := self._of_caps():
+                words += f"; {capped}"
+            names = list(self._under_way)
+        at = f"; {', '.join(names[:2])}{f' and {len(names) - 2} more' if len(names) > 2 else ''}" if names else ""
         return f"cell {self.begun} of {self.cells}: {words}{at}"
 
     def _spent(self) -> str:
         rows = [row for row in self.rows if row.get("note") != ALREADY]
+        rows += [spent for _, spent, _ in self._under_way.values()]
         sums = {account: sum(row.get(account) or 0.0 for row in rows) for account in ACCOUNTS}
         return ", ".join(f"{account} {amount(value)}" for account, value in sums.items() if value)
+
+    def _of_caps(self) -> str:
+        """Asked for once a second at most: it is a look into a file that all runs write."""
+        now = self.clock()
+        if now - self._capped[0] >= 1.0:
+            self._capped = (now, of_caps(self.caps()))
+        return self._capped[1]
 
     def close(self, folder: Path | None) -> None:
         """The sweep has ended: take the bar away, say how it stands, write all rows to its folder."""
@@ -109,7 +150,29 @@ class Tally:
         if folder is None:
             return
         files = self._write(folder) if self.rows else ""
-        self.screen.tell(f"sweep {self.name}: {counted(self.rows)}; {duration(self.clock() - self._start)}{files}")
+        caps = of_caps(self.caps())
+        told = f"{counted(self.rows)}; {duration(self.clock() - self._start)}{f'; {caps}' if caps else ''}{files}"
+        self.screen.tell(f"sweep {self.name}: {told}")
+        self._failures()
+        self._missing()
+
+    def _failures(self) -> None:
+        bad = [row for row in self.rows if row["status"] in BAD]
+        for row in bad[:NAMED]:
+            self.screen.warn(f"looper: {Path(row['folder']).name}: {row['status']}: {brief(row['reason'], 300)}")
+        if len(bad) > NAMED:
+            self.screen.warn(f"looper: {len(bad) - NAMED} more have failed; all are in results.csv.")
+
+    def _missing(self) -> None:
+        capped = [row for row in self.rows if row["status"] == NOT_BEGUN]
+        names = [Path(row["folder"]).name for row in capped]
+        if names:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            cells = "cell was" if len(names) == 1 else "cells were"
+            self.screen.warn(
+                f"looper: {capped[0]['reason']} is used up; {len(names)} {cells} not begun: "
+                f"{', '.join(names[:NAMED])}{more}. The same command with a higher one goes on from here."
+            )
         if missing := self.cells - self.begun:
             cells = "cell was" if missing == 1 else "cells were"
             self.screen.warn(
@@ -131,67 +194,3 @@ class Tally:
             shown = [{**row, "folder": Path(row["folder"]).name} for row in self.rows]
             return table(self.rows if as_json else shown, as_json=as_json)
         return "\n".join(by_design(self.rows))
-
-
-def counted(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many are done, were done before, wait, and failed."""
-    already = [row for row in rows if row.get("note") == ALREADY]
-    elsewhere = [row for row in rows if row.get("note") == ELSEWHERE]
-    rest = [row for row in rows if row.get("note") not in (ALREADY, ELSEWHERE)]
-    failed = sum(row["status"] in BAD for row in rest)
-    paused = sum(row["status"] == "paused" for row in rest)
-    parts = [f"{len(rest) - failed - paused} done", f"{len(already)} already there", f"{failed} failed or not run"]
-    parts += [f"{paused} paused"] if paused else []
-    return ", ".join(parts + ([f"{len(elsewhere)} in another process"] if elsewhere else []))
-
-
-def duration(seconds: float) -> str:
-    """Minutes and seconds, or hours and minutes."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60:02} s" if whole < 3600 else f"{whole // 3600} h {whole // 60 % 60:02} min"
-
-
-def by_design(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line per design: cells that have ended, how many completed, means over those with the number, seconds in all.
-
-    Cells that did not run, wait or were aborted are in `cells` only.
-    """
-    lines = []
-    for design in dict.fromkeys(str(row.get("design")) for row in rows):
-        own = [row for row in rows if str(row.get("design")) == design]
-        ended = [row for row in own if row["status"] in TERMINAL and row["status"] != "aborted"]
-        completed = sum(row["status"] == "completed" for row in ended)
-        means = [_mean(ended, name) for name in ("score", "holdout", "inner", "outer")]
-        seconds = sum(row.get("seconds") or 0.0 for row in ended)
-        lines.append([design, *(cell(value) for value in (len(own), len(ended), completed, *means, round(seconds, 1)))])
-    heads = (
-        "design",
-        "cells",
-        "ended",
-        "completed",
-        "mean score",
-        "mean holdout",
-        "mean inner",
-        "mean outer",
-        "seconds",
-    )
-    return columns(heads, lines)
-
-
-def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
-    known = [row[name] for row in rows if isinstance(row.get(name), int | float)]
-    return statistics.fmean(known) if known else None
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """All rows with one head line; a value that is not there is empty."""
-    text = io.StringIO()
-    heads = list(dict.fromkeys(key for row in rows for key in row))
-    writer = csv.DictWriter(text, heads, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {key: json.dumps(v) if isinstance(v, dict | list) else v for key, v in row.items()} for row in rows
-    )
-    return text.getvalue()

@@ -78,6 +78,8 @@ class Question(BaseModel, arbitrary_types_allowed=True):
     """An `Attempt`; None outside a run. Only agents that cost money per call use it."""
     seconds_left: float | None = None
     """What is left of the run's time cap, None without one: no call may outlast it."""
+    temperature: float | None = None
+    """0 to 2, in place of the one that a model is configured with; None: as configured. Only models have one."""
 
 
 class Reply(BaseModel):

@@ -30,7 +30,7 @@ GIVEN = {
     "repair/humanevalfix": ["task.file=f.jsonl", "task.id=Python/0"],
 }  # fmt: skip
 """Values for what a user must give."""
-FILLERS = {"litellm": Model, "simulated": Simulated, "human": Human, "recording": Recording}
+FILLERS = {"litellm": Model, "simulated": Simulated, "sim": Simulated, "human": Human, "recording": Recording}
 
 
 def names(group: str) -> list[str]:

@@ -17,10 +17,13 @@ from looper.checks.sandbox import Sandbox
 from looper.journal import Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
+from looper.loops.best_of import BestOf
 from looper.loops.cabal import Cabal
+from looper.loops.cascade import Cascade
 from looper.loops.once import Once
 from looper.loops.random_walk import RandomWalk
 from looper.loops.reflex import Reflex
+from looper.loops.retry import Retry
 from looper.loops.workflow import Workflow
 from looper.run import Run, execute
 from looper.stage import Stage
@@ -36,7 +39,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "adaptive": lambda: Adaptive(max_steps=6), "baseline": lambda: Baseline(max_steps=4), "once": Once,
     "random_walk": lambda: RandomWalk(max_steps=4), "reflex": lambda: Reflex(max_iterations=3),
     "workflow": lambda: Workflow(max_fix_cycles=1, max_pivots=1, max_verifications=2),
-    "cabal": lambda: Cabal(max_rounds=3),
+    "cabal": lambda: Cabal(max_rounds=3), "retry": lambda: Retry(max_tries=4), "best_of": BestOf, "cascade": Cascade,
 }  # fmt: skip
 FAMILIES = ("dial", "repair", "search/band", "search/relevance", "document", "project")
 NEED = "amber birch cedar daisy"

@@ -176,6 +176,11 @@ class Human:
     """Answers that did not fit; shared too, because a branch that pauses may hide what another one raised."""
     kind: ClassVar[str] = "human"
 
+    @property
+    def present(self) -> bool:
+        """Whether a person sits at a terminal and would answer at once."""
+        return self.ask is not None and sys.stdin.isatty()
+
     def answer(self, question: Question) -> Reply:
         text = self.answers.get(question.key)
         if text is None:
@@ -189,7 +194,7 @@ class Human:
     def _asked(self, question: Question) -> str:
         """What a person says on the terminal. Raises Paused without one, or when they end the input."""
         system, prompt = (message["content"] for message in self._templates().messages(question, form=False))
-        if self.ask is not None and sys.stdin.isatty():
+        if self.present:
             try:
                 return self.ask(question.model_copy(update={"context": {"system": system, "prompt": prompt}}))
             except Paused as end:

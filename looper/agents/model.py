@@ -3,6 +3,7 @@
 Retries, deadlines and repairs are here and nowhere else: the client library's own are switched off (STACK, LiteLLM).
 """
 
+import dataclasses
 import logging
 import os
 import re
@@ -102,7 +103,8 @@ class Model:
         `BudgetExceeded` when the run's time is up, `ConfigError` before the first call. All list their calls.
         """
         self.ready()
-        return Dialogue(self, question).run()
+        warm = self if question.temperature is None else dataclasses.replace(self, temperature=question.temperature)
+        return Dialogue(warm, question).run()
 
     def ready(self) -> None:
         """Raises `ConfigError` if a call is bound to fail: no price, no key, no such provider. Makes no call."""

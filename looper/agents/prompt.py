@@ -204,9 +204,10 @@ def render(question: Question, system: str, prompt: str, *, form: bool, limit: i
 def chosen(question: Question, system: str, prompt: str, prompts: Mapping[str, Prompt]) -> tuple[str, str]:
     """The templates for the question: those of its step, then of its role, then the agent's.
 
-    What a design has to say behind whatever a task says at a step is under `+STEP`.
+    What a design has to say behind whatever a task says at a step is under `+STEP`, at every step under `+*`.
     """
-    own, role, more = (prompts.get(name, Prompt()) for name in (question.step, question.role, f"+{question.step}"))
+    own, role = (prompts.get(name, Prompt()) for name in (question.step, question.role))
     words = own.prompt or role.prompt or prompt
-    both = f"{words.rstrip()}\n{more.prompt}" if words and more.prompt else words
+    more = [prompts[name].prompt for name in (f"+{question.step}", "+*") if name in prompts and prompts[name].prompt]
+    both = "\n".join([words.rstrip(), *more]) if words and more else words
     return own.system or role.system or system, both

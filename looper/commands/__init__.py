@@ -83,6 +83,41 @@ def board(request: Request) -> int:
     return show_board(request)
 
 
+def learnings(request: Request) -> int:
+    """What earlier runs under the outer loop have left."""
+    from looper.commands.learning import learnings as show
+
+    return show(request)
+
+
+def replay(request: Request) -> int:
+    """A run once more, without a model call."""
+    from looper.commands.replaying import replay as repeat
+
+    return repeat(request)
+
+
+def fork(request: Request) -> int:
+    """A copy of a run that goes on from a step with other settings."""
+    from looper.commands.replaying import fork as make
+
+    return make(request)
+
+
+def compare(request: Request) -> int:
+    """Designs on the same tasks and seeds."""
+    from looper.commands.comparing import compare as do
+
+    return do(request)
+
+
+def report(request: Request) -> int:
+    """One run as a page."""
+    from looper.commands.comparing import report as do
+
+    return do(request)
+
+
 def stop_run(request: Request) -> int:
     """End a run in order. The first word is a run if there is one of that name, else it is part of the reason."""
     from looper.commands.ending import stop
@@ -173,6 +208,48 @@ COMMANDS: dict[str, Command] = {
         board, "[RUN] [--html | --json]",
         "The board of a cabal: mission, team, products, feedback, rounds; --html makes a page and prints its path.",
         ("--html", "--json"),
+    ),
+    "learnings": Command(
+        learnings, "[WORDS...] [--json] [--full] | --forget RUN [--yes]",
+        "What runs under outer=gather_verify have left for later ones: the newest 20, or those most like the words.\n"
+        "Cost: US dollars where models were paid, else units, inner+outer. --full shows all that is kept of them.",
+        ("--json", "--full", "--forget", "--yes"), -1,
+    ),
+    "replay": Command(
+        replay, "[RUN] [--json] [--from-record | from_record=STEP,...]",
+        "Repeats a run offline and says where it differs from its record; nothing is written, no model is called.\n"
+        "Answers of models, people and recordings come from the record; policies, effects, decisions and the gate are\n"
+        "computed anew, but for effects over the network and delivery; with --from-record no effect is.\n"
+        "Exit code 0: nothing differs, 1: something does.",
+        ("--json", "--from-record"), 1, ("from_record",),
+    ),
+    "fork": Command(
+        fork, "[RUN] --at STEP [key=value ...] [--json]",
+        "Continues a copy of a run from STEP with other settings and pays only what comes after. STEP is a step key,\n"
+        "a scope such as iteration.2, or last: the decision that ended a run at its budget, else the last answer or\n"
+        "effect before its end.",
+        ("--json",), 1,
+        ("budget", "model", "agents", "loop", "seed", "task", "sandbox", "tracking", "confirm", "until"), ("--at",),
+    ),
+    "compare": Command(
+        compare,
+        "[SWEEP | FOLDER | RUN ...] [baseline=DESIGN] [value=score|holdout|gate_score|cost:usd|...] [margin=0.05] "
+        "[designs=A,B] [report=FOLDER] [tracking.uri=URI] [experiment=NAME] [--json | --csv] [--no-rivals]",
+        "Compares designs on the same tasks and seeds, and writes a report; without a name those of the newest sweep.\n"
+        "With tracking.uri= or experiment= from MLflow, where words are names of sweeps, and filter= is MLflow's.",
+        ("--json", "--csv", "--no-rivals"), -1,
+        ("baseline", "value", "margin", "designs", "report", "tracking", "experiment", "filter"),
+    ),
+    "report": Command(report, "[RUN]", "One run as a page that opens without a server; prints its path."),
+    "plan": Command(
+        new, "[-m] +experiment=NAME | +task=... loop=A,B ... [--json]",
+        "What a sweep would cost and could find, before anything is spent: cells, worst and expected calls, tokens, USD\n"
+        "and time, and the smallest difference from the first arm that would be found. Nothing is run.", ("--json",), -1,
+    ),
+    "tune": Command(
+        new, "+experiment=NAME [trials=N] [key=value ...] [--json]",
+        "Searches the values that the experiment's `tune` declares, each trial on all of its tasks and seeds; the same\n"
+        "command goes on where it was.", ("--json",), -1,
     ),
     "stop": Command(
         stop_run, "[RUN] [REASON...]", "Ends a run before its next step; one that is not alive at once.", (), -1

@@ -3,7 +3,7 @@
 import difflib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ class Request:
     words: list[str] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
     settings: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+    """Values of options that take one, such as `--at STEP`."""
     outputs: Outputs = field(default_factory=lambda: Outputs(Path("outputs")))
     screen: Screen = field(default_factory=lambda: Screen(sys.stdout, sys.stderr))
 
@@ -45,15 +47,20 @@ class Command:
     """How many words it takes at most; -1 for any number."""
     settings: tuple[str, ...] = ()
     """First parts of the settings it takes, beside `outputs=DIR`."""
+    options: tuple[str, ...] = ()
+    """Options that take a value: `--at STEP` or `--at=STEP`."""
 
 
 def parse(name: str, command: Command, argv: Sequence[str]) -> Request:
     """Words, flags and settings. Raises ConfigError for what the command does not take."""
     request = Request()
-    for arg in argv:
+    rest = iter(argv)
+    for arg in rest:
         key, equals, value = arg.partition("=")
-        if arg.startswith("-"):
-            request.flags.add(_known(name, arg, command.flags))
+        if key in command.options:
+            request.options[key] = value if equals else _value(name, key, rest)
+        elif arg.startswith("-"):
+            request.flags.add(_known(name, arg, (*command.flags, *command.options)))
         elif key == "outputs" and equals:
             request.outputs = Outputs(Path(value))
         elif equals and key.lstrip("+").split(".")[0] in command.settings:
@@ -67,6 +74,13 @@ def parse(name: str, command: Command, argv: Sequence[str]) -> Request:
             f"`{name}` does not take `{request.words[command.words]}`; usage: looper {name} {command.usage}"
         )
     return request
+
+
+def _value(name: str, key: str, rest: Iterator[str]) -> str:
+    value = next(rest, "")
+    if not value or value.startswith("-") or "=" in value:  # one with `=` in it can be given as `--key=value`
+        raise ConfigError(f"{key}: `{name}` needs a value behind it: {key} VALUE.")
+    return value
 
 
 def _known(name: str, flag: str, flags: Sequence[str]) -> str:

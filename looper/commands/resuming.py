@@ -9,7 +9,7 @@ from looper.errors import ConfigError, Interruption, RunLocked
 from looper.folder import Folder, Outputs
 from looper.types import EXIT_CODES, TERMINAL
 
-CHANGEABLE = ("budget", "model", "agents", "tracking", "sandbox", "confirm")
+CHANGEABLE = ("budget", "model", "agents", "tracking", "sandbox", "confirm", "until")
 """What a resumed run may be given anew; its task, design and seed are what its journal was written with."""
 
 
@@ -29,10 +29,13 @@ def resume(request: Request) -> int:
         if not story.waiting:
             raise ConfigError(f"{story.name} is not waiting for an answer; resume it without answer=.")
         answers[story.waiting["key"]] = given.pop("answer")
-    return _play(request, folder, given, answers)
+    return play(request, folder, given, answers, reached=story.state["stop"]["reason"] == "until")
 
 
-def _play(request: Request, folder: Folder, given: Mapping[str, str], answers: Mapping[str, str]) -> int:
+def play(
+    request: Request, folder: Folder, given: Mapping[str, str], answers: Mapping[str, str], *, reached: bool
+) -> int:
+    """Run what is left of a run, as a command does: with a console, mirrored, with its exit code."""
     import yaml
 
     from looper.commands.ending import allowed, settings_of
@@ -40,7 +43,10 @@ def _play(request: Request, folder: Folder, given: Mapping[str, str], answers: M
     from looper.journal import write_whole
     from looper.launch import build, launch
 
-    config = changed(settings_of(folder, request.outputs), given)
+    known = settings_of(folder, request.outputs)
+    if reached:  # where it was to pause it has paused: it goes on from there
+        given = {"until": "null", **given}
+    config = changed(known, given)
     parts = build(config, allowed())
     if given:  # what was given holds for later resumes too
         write_whole(folder.path / "config.yaml", yaml.safe_dump(config, sort_keys=False).encode())

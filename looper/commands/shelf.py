@@ -9,8 +9,21 @@ from typing import Any
 from looper.agents.human import apart
 from looper.console.blocks import cell, columns, score
 from looper.console.board import board_shown
+from looper.console.outer import outer_shown
 from looper.console.screen import brief, plain
-from looper.console.summary import Story, advice, glance, iterations, phase, question_shown, tasks_shown, units
+from looper.console.summary import (
+    Story,
+    advice,
+    design_of,
+    glance,
+    inherited,
+    iterations,
+    paid,
+    phase,
+    question_shown,
+    tasks_shown,
+    units,
+)
 from looper.errors import ConfigError, JournalDamaged
 from looper.folder import LOCK, Folder, Outputs
 from looper.journal import Event, Journal, load_payload, read
@@ -73,16 +86,18 @@ def row(folder: Folder) -> dict[str, Any]:
     holdout = (outcome.get("facts") or {}).get("holdout")
     return {
         "run": folder.path.name, "status": state["status"], "reason": state["stop"]["reason"],
-        "design": state["design"], "task": state["task_alias"], "iteration": state["iteration"],
+        "design": state["design"], "outer_loop": state.get("outer", "none"), "task": state["task_alias"], "iteration": state["iteration"],
         "score": outcome.get("score", state["last_score"]),
         "holdout": holdout.get("score") if isinstance(holdout, dict) else holdout,
         "inner": state["spent"].get("inner", 0.0), "outer": state["spent"].get("outer", 0.0),
         "when": state["updated_at"], "folder": str(folder.path),
+        "forked_from": (state["setup"].get("forked") or {}).get("parent"), "paid": paid(state),
     }  # fmt: skip
 
 
 def list_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     heads = ("run", "status", "design", "task", "score", "holdout", "inner", "outer", "when")
+    heads = (*heads, "forked_from") if any(row.get("forked_from") for row in rows) else heads
     shown = [{**row, "when": row.get("when", "")[:19].replace("T", " ")} for row in rows]
     return columns(heads, [[cell(row.get(head)) for head in heads] for row in shown])
 
@@ -95,13 +110,14 @@ def status_lines(story: Story) -> list[str]:
     lines = [
         f"run: {story.name}",
         f"status: {story.status}{f' ({reason})' if reason else ''}",
-        f"task: {brief(state['task_alias'])}, design {state['design']}",
+        f"task: {brief(state['task_alias'])}, design {design_of(state)}",
         f"phase: {phase(story) or 'none'}, step {step}, iteration {iterations(state)}",
         f"score: {score(reached)}",
         f"units: {units(story)}",
+        *inherited(state),
     ]
     lines += [f"detail: {brief(story.facts['detail'], 400)}"] if story.facts.get("detail") else []
-    lines += [*tasks_shown(state), *board_shown(state), *question_shown(story)]
+    lines += [*outer_shown(state), *tasks_shown(state), *board_shown(state), *question_shown(story)]
     for asked in apart(story.waiting):
         lines.append(f"waiting for: {brief(asked.get('role', 'a person'))} ({brief(asked.get('key', ''))})")
         told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from looper.console.board import Rounds
+from looper.console.outer import Phases
 from looper.console.screen import brief
 from looper.console.tree import event_words
 from looper.journal import Event, load_payload
@@ -16,7 +17,10 @@ ARTIFACTS = ("artifact_created", "refinement_done")
 ENDINGS = TERMINAL | {"paused"}
 SLOW = 2.0
 """Seconds from which a step is worth a line whatever it is."""
-SILENT = ("affords", "run_started", "resumed", "call_started", "board_updated")
+SILENT = (
+    "affords", "run_started", "resumed", "call_started", "board_updated",
+    "outer_updated", "outer_verified", "completeness",
+)  # fmt: skip
 LABELS = {"recording": "a recording", "simulated": "a simulation"}
 """What must not be taken for the real thing."""
 
@@ -130,12 +134,14 @@ class Block:
     iteration: int = 0
 
     def __post_init__(self) -> None:
-        self.rounds = Rounds(self.folder, self.max_iterations)
+        self.rounds, self.phases = Rounds(self.folder, self.max_iterations), Phases(self.folder)
 
     def take(self, event: Event) -> list[str]:
         """Lines that are due: the block of an iteration that is over, the artifact at a change of phase."""
         if (told := self.rounds.take(event)) is not None:
             return told
+        if (told := self.phases.take(event)) is not None:
+            return [*self.flush(), *told]
         due: list[str] = []
         if event.event == "evaluation_done":
             due = self._verdict(event)

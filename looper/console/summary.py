@@ -10,6 +10,7 @@ from typing import Any
 from looper.agents.human import apart, together
 from looper.budget import Budget
 from looper.console.blocks import LABELS, amount, filler, names_of, score
+from looper.console.outer import outer_shown
 from looper.console.screen import brief, plain
 from looper.console.tree import tree_lines
 from looper.errors import ConfigError
@@ -113,8 +114,8 @@ def final_summary(story: Story) -> list[str]:
     state, reason = story.state, story.state["stop"]["reason"]
     gate = "gate met" if story.outcome.get("passed") else "gate not met"
     lines = [
-        f"── {story.status}{f': {reason}' if reason else ''} | {state['design']} on {brief(state['task_alias'], 60)} | "
-        f"run {story.name} ──",
+        f"── {story.status}{f': {reason}' if reason else ''} | {design_of(state)} on "
+        f"{brief(state['task_alias'], 60)} | run {story.name} ──",
         f"iteration: {iterations(state)}",
         f"phase: {phase(story) or 'none'}",
         f"final_score: {score(story.outcome.get('score'))} ({gate})",
@@ -128,7 +129,8 @@ def final_summary(story: Story) -> list[str]:
     lines += [f"not delivered: {brief(story.facts['not_delivered'], 400)}"] if story.facts.get("not_delivered") else []
     lines += question_shown(story)
     lines += (
-        tasks_shown(story.state)
+        outer_shown(story.state)
+        + tasks_shown(story.state)
         + ([f"board: looper board {story.name} (--html makes a page of it)"] if story.state.get("board") else [])
         + setup_shown(story)
         + spending(story)
@@ -137,6 +139,11 @@ def final_summary(story: Story) -> list[str]:
         + files(story.folder.path)
     )
     return lines + _artifact(story) + _patches(story) + _next(story)
+
+
+def design_of(state: Mapping[str, Any]) -> str:
+    """The design, and the outer loop around it."""
+    return state["design"] if state.get("outer", "none") == "none" else f"{state['design']} under {state['outer']}"
 
 
 def tasks_shown(state: Mapping[str, Any]) -> list[str]:
@@ -192,7 +199,27 @@ def spending(story: Story) -> list[str]:
         f"model calls: {amount(spent.get('calls', 0))}, tokens {amount(spent.get('tokens', 0))}, "
         f"USD {spent.get('usd', 0.0):.4f}{estimated}",
         f"seconds: {story.state['elapsed']:.1f}",
+        *inherited(story.state),
     ]
+
+
+def inherited(state: Mapping[str, Any]) -> list[str]:
+    """Where a fork comes from, what its shared steps cost its parent, and what it has paid itself (SPEC 6.5)."""
+    forked = state["setup"].get("forked")
+    if not forked:
+        return []
+    lines = [f"forked_from: {brief(forked['parent'], 200)} at {brief(forked['at'], 200)} ({forked['steps']} steps)"]
+    for name, of in (("inherited", forked["inherited"]), ("paid here", paid(state))):
+        counts = (f"{account} {amount(of.get(account, 0.0))}" for account in ("inner", "outer", "tokens", "calls"))
+        lines.append(f"{name}: {', '.join(counts)}, USD {of.get('usd', 0.0):.4f}")
+    return lines
+
+
+def paid(state: Mapping[str, Any]) -> dict[str, float]:
+    """What the run itself has spent, by account: of a fork without what it shares with its parent."""
+    shared = (state["setup"].get("forked") or {}).get("inherited") or {}
+    left = {account: spent - shared.get(account, 0.0) for account, spent in state["spent"].items()}
+    return {account: max(0.0, round(amount, 9)) for account, amount in left.items()}
 
 
 def labels(story: Story) -> list[str]:
@@ -265,6 +292,8 @@ def advice(story: Story) -> str:
     asked = story.waiting
     if asked and reason == "confirm":
         return f'{go_on} answer=yes (or answer=no, or answer=\'{{"decision": "edit", "max_iterations": 3}}\')'
+    if asked and reason == "escalate":
+        return f'{go_on} answer=accept (or answer="relax CRITERION", answer="budget UNITS", answer=stop)'
     if asked and asked.get("others"):
         keys = [brief(one["key"], 120) for one in apart(asked)]
         form = ", ".join(f'"{key}": ...' for key in keys)

@@ -18,7 +18,7 @@ from looper.loops.look import look, steps
 from looper.loops.prepare import prepare
 from looper.loops.progress import Progress
 from looper.run import Run
-from looper.tasks.contracts import Critique, Written, by_rules, with_regressions
+from looper.tasks.contracts import Critique, by_rules, with_regressions, written
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
 
@@ -81,7 +81,7 @@ class Cycle:
 
     def __init__(self, design: Reflex, task: Task, run: Run):
         self.design, self.task, self.run = design, task, run
-        self.written = task if isinstance(task, Written) else None
+        self.written = written(task)
         self.phases = [phase.name for phase in task.criteria.phases]
         self.phase = self.phases[0]
         self.limit = design.max_iterations

@@ -1,7 +1,7 @@
 """What the roles of document 003 answer (Phase Contracts), and what a task offers that is written by a role."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
 
@@ -95,7 +95,6 @@ class Changes(BaseModel):
     """Those of them that no issue of the critique named."""
 
 
-@runtime_checkable
 class Written(Protocol):
     """A task whose artifact a role writes and whose gate comes in phases, with checks that may have to be prepared."""
 
@@ -118,6 +117,11 @@ class Written(Protocol):
     def changes(self, before: Any, after: Any, critique: Critique) -> Changes:
         """What a refinement changed."""
         ...
+
+
+def written(task: Any) -> Written | None:
+    """The task, if it is one whose artifact a role writes; also where another object stands in for it."""
+    return task if all(hasattr(task, name) for name in ("enter", "unprepared", "vacuous", "equip", "changes")) else None
 
 
 def by_rules(

@@ -12,6 +12,7 @@ from typing import Any
 from looper.errors import JournalDamaged
 from looper.journal import Event, load_payload, unseal
 from looper.redact import redact, redact_data
+from looper.tracking.identity import Gate
 from looper.types import TERMINAL
 
 SHOWN = 2000
@@ -23,6 +24,12 @@ FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff"
 ACCOUNTS: tuple[str, ...] = ("inner", "outer", "tokens", "usd", "calls")
 STATES = ("pending", "in_progress", "completed", "failed", "blocked")
 """Of the workflow's tasks (document 001)."""
+FORKED = {"from": "parent", "at": "at"}
+INHERITED = {
+    "inner": "inner_units", "outer": "outer_units", "tokens": "tokens", "usd": "usd", "calls": "model_calls",
+    "seconds": "seconds",
+}  # fmt: skip
+"""Metrics of what a fork has not paid itself, by account: names of a run's own with `inherited_` before them."""
 ROUND = ("accepted", "deliverables", "open_importance", "flags")
 """What a round of a cabal came to (SPEC 4.3-4.8)."""
 MLFLOW_STATUS = {
@@ -58,7 +65,8 @@ class Tail:
         self.offset += len(line) + 1
         self.hash = opened[1]
         self.first = self.first or self.hash
-        return Event.model_validate_json(opened[0])
+        # json, not pydantic's parser, which refuses the lone surrogates that texts may hold
+        return Event.model_validate(json.loads(opened[0]))
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,7 @@ class Record:
 
     folder: Path
     spans: int = 300
-    """Steps that the trace shows at most: the first and the last half."""
+    """Steps that the trace shows at most: the first and the last half; 0 where nobody wants the steps."""
     tags: dict[str, str] = field(default_factory=dict)
     status: str = "running"
     seq: int = 0
@@ -144,9 +152,12 @@ class Record:
     """Not yet logged."""
     skipped: int = 0
     """Steps that the trace does not show."""
+    evaluated: list[dict[str, float]] = field(default_factory=list)
+    """For every verdict its step, `score`, `gate`, `score_on_all_rules` and what was spent up to it."""
 
     def __post_init__(self) -> None:
         self._spending = Spending()
+        self._gate = Gate()
         self._iteration = 0
         self._now: dict[str, float] = {}
         self._at = 0
@@ -171,10 +182,14 @@ class Record:
             self._iteration = event.iteration
         self._at = moment(event)
         self._spending.add(event)
+        self._gate.hear(event)
         if event.event in ("run_started", "resumed"):
             self._begin(event)
         elif event.event == "evaluation_done":
             self._judge(load_payload(self.folder, event))
+        elif event.event == "setup_confirmed":
+            self._gate.set(load_payload(self.folder, event).get("criteria"))
+            self.tags.update(self._gate.tags())
         elif event.event == "iteration_advanced":
             self._try(load_payload(self.folder, event))
         elif event.event == "tasks_updated":
@@ -183,7 +198,8 @@ class Record:
             self._end(event)
         if event.key and event.event not in ("call_started", "call_done") and event.step != "affords":
             self._now.update(self._spending.totals())
-            self._show(event)
+            if self.spans:
+                self._show(event)
 
     def _begin(self, event: Event) -> None:
         self.status, self.ended = "running", None
@@ -194,12 +210,23 @@ class Record:
             named |= {"origin": "origin", "model": "model", "config_hash": "config_hash"}
             self.tags.update({tag: _word(setup.get(name)) for tag, name in named.items()})
             self.tags["run_id"] = event.run_id
+            self._fork(setup.get("forked") or {})
+            self.tags |= {f"version.{name}": _word(made) for name, made in (setup.get("versions") or {}).items()}
+            self._gate.set(setup.get("criteria"))
+            self.tags.update(self._gate.tags())
+
+    def _fork(self, forked: Mapping[str, Any]) -> None:
+        """Where a fork comes from, and what it shares with its parent, which a sum over runs must count once."""
+        self.tags |= {f"forked_{name}": str(forked[key]) for name, key in FORKED.items() if key in forked}
+        shared = forked.get("inherited") or {}
+        self._log({f"inherited_{name}": shared.get(account, 0.0) for account, name in INHERITED.items() if forked}, 0)
 
     def _judge(self, verdict: Any) -> None:
         if isinstance(verdict, dict):
             known = {"score": verdict.get("score"), "gate": verdict.get("passed")}
-            known["blockers"] = len(verdict.get("blockers") or [])
+            known |= {"blockers": len(verdict.get("blockers") or []), "score_on_all_rules": self._gate.judge(verdict)}
             self._now.update(_numbers(known))
+            self.evaluated.append({"step": self._iteration, **_numbers(known), **self._spending.totals()})
 
     def _try(self, entry: Any) -> None:
         """What a round came to, or a coder's change: the task's score, by the number of its try (issue 5, View)."""
@@ -232,10 +259,12 @@ class Record:
         spent = self._spending.totals()
         self._flush()
         self.status, self.ended = event.event, moment(event)
-        self.tags.update(status=event.event, reason=_word(outcome.get("reason")))
+        phase, on_all = self._gate.final(outcome)
+        self.tags.update(status=event.event, reason=_word(outcome.get("reason")), phase=phase, **self._gate.tags())
         holdout = facts.get("holdout") or {}
         known = {
             "gate_score": outcome.get("score"), "gate_passed": outcome.get("passed"),
+            "gate_score_on_all_rules": on_all,
             "holdout_score": holdout.get("score"), "holdout_passed": holdout.get("passed"),
             "inner_units": spent["inner"], "outer_units": spent["outer"],
             "tokens": spent["tokens"], "usd": spent["usd"],
@@ -291,13 +320,14 @@ def parameters(folder: Path) -> dict[str, str]:
     if not file.exists():
         return {}
     config = redact_data(yaml.safe_load(file.read_text(errors="replace")))
-    return {key: value[:LONGEST_PARAMETER] for key, value in _flat(config, "") if key}
+    return {key: value[:LONGEST_PARAMETER] for key, value in flat(config, "") if key}
 
 
-def _flat(node: Any, path: str) -> Iterator[tuple[str, str]]:
+def flat(node: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Settings as `budget.inner` and text, names in MLflow's alphabet."""
     if isinstance(node, Mapping) and node:
         for key, value in node.items():
-            yield from _flat(value, f"{path}.{key}" if path else str(key))
+            yield from flat(value, f"{path}.{key}" if path else str(key))
     else:
         text = node if isinstance(node, str) else json.dumps(node, ensure_ascii=False, default=str)
         yield spelled(path), text

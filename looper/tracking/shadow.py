@@ -99,7 +99,7 @@ class Shadow:
         status = self.record.status
         if last and status == "running" and not Folder(self.folder).alive():
             status = "interrupted"
-        self._tag(store, {"status": status})
+        self._tag(store, {**self.record.tags, "status": status})  # what an older looper did not tell is made up for
         if self.known.get("looper.marked") != status:
             self._mark(store, status)
         if self.place.traces and self.record.over and "looper.trace" not in self.known:

@@ -62,8 +62,8 @@ class Cabal:
     """Roles that a person fills unless the configuration says otherwise."""
     events: ClassVar[dict[str, str]] = {"gate": "evaluation_done"}
 
-    keeps: ClassVar[str] = "board_updated"
-    """The event that tells the board; `files` are made from the latest one."""
+    keeps: ClassVar[tuple[str, ...]] = ("board_updated",)
+    """The events that tell the board; `files` are made from the latest one."""
 
     def files(self, told: Mapping[str, Any]) -> dict[str, str]:
         """Accepted products as files, and the document that joins them."""

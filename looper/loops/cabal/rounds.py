@@ -20,7 +20,7 @@ from looper.loops.cabal.party import Party
 from looper.loops.cabal.policies import DRAFT
 from looper.loops.cabal.truth import Truth
 from looper.run import Run
-from looper.tasks.contracts import Written as WrittenTask
+from looper.tasks.contracts import written
 from looper.tasks.environment import Task
 from looper.types import Outcome
 
@@ -50,7 +50,7 @@ class Mission:
         self.design, self.task, self.run = design, task, run
         self.board = open_board(design.max_operatives)
         self.truth = Truth(task, design.artifact)
-        self.party = None if isinstance(task, WrittenTask) else Party(task, design.changes)
+        self.party = None if written(task) else Party(task, design.changes)
         self.verdict: Evaluation | None = None
         self.failures: list[str] = []
         """Rules that what is accepted does not meet, for the chair."""

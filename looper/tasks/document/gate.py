@@ -25,11 +25,13 @@ class Gate:
         own = {rule: typed(rule, rows) for rule, rows in checks.items()}
         if strange := sorted(own.keys() - {rule.id for rule in self.criteria.rules}):
             raise ConfigError(f"task.checks.{strange[0]}: there is no rule of this id.")
-        self.known: dict[str, list[Check]] = {**template.checks(), **own}
+        self._given: dict[str, list[Check]] = {**template.checks(), **own}
+        self.known = dict(self._given)
         self._says_nothing: dict[str, bool] = {}
 
-    def adopt(self, proposal: Proposal | None) -> None:
-        """The rules of a proposal in place of none; None: as configured."""
+    def adopt(self, proposal: Proposal | None, checks: Mapping[str, Sequence[Check]]) -> None:
+        """The rules of a proposal, with checks of theirs, in place of none; None: as configured."""
+        self.known = {**self._given, **{rule: list(own) for rule, own in checks.items()}}
         rows = [rule.model_dump() for rule in proposal.rules] if proposal else []
         self.configured = self.criteria = self.template.extended(rows).criteria()
 

@@ -5,7 +5,7 @@ replaced; the inner policy chooses which failed rule the writer works on next; h
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -103,9 +103,18 @@ class Document:
     def criteria(self) -> Criteria:
         return self.gate.criteria
 
-    def adopt(self, proposal: Proposal | None) -> None:
-        """Rules that were made for this task, where it has none; None: as configured."""
-        self.gate.adopt(proposal)
+    def adopt(self, proposal: Proposal | None, checks: Mapping[str, Sequence[Check]] | None = None) -> None:
+        """Rules that were made for this task, and checks of them, where it has none; None: as configured."""
+        self.gate.adopt(proposal, checks or {})
+
+    def checks_by_rule(self) -> dict[str, list[Check]]:
+        """The typed checks that rules have from the start, for who sorts evidence by its kind (SPEC 5.5)."""
+        return self.gate.known
+
+    @property
+    def language(self) -> str:
+        """What the artifact is written in, where rules of thumb exist for it: python, markdown, or nothing."""
+        return {"code": "python", "docs": "markdown"}.get(self.criteria_template.name, "")
 
     def amend(self, word: Confirmation) -> None:
         """Thresholds and rules as the owner wants them. Raises ConfigError for what there is not."""

@@ -1,0 +1,112 @@
+"""What is said of an outer loop: a line per phase while it goes on, a few lines on where it stands (document 000)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from looper.console.screen import brief
+from looper.journal import Event, load_payload
+
+MOST = 12
+"""Gaps and criteria that are listed; the files have all."""
+
+
+class Phases:
+    """Says each phase once it is entered, and what it came to."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.said: dict[str, Any] = {}
+
+    def take(self, event: Event) -> list[str] | None:
+        """Lines that are due; None for an event that is not of an outer loop."""
+        if event.event == "completeness":
+            return complete_lines(load_payload(self.folder, event))
+        if event.event == "evaluation_done" and self.said.get("phase") == "VERIFY":
+            return []
+        if event.event == "outer_verified":
+            return verdict_lines(load_payload(self.folder, event))
+        if event.event != "outer_updated":
+            return None
+        told, before = load_payload(self.folder, event), self.said
+        self.said = told
+        lines: list[str] = []
+        if told["gathered"] and not before.get("gathered"):
+            lines += gathered_lines(told["gathered"])
+        if told["interviewed"] and not before.get("interviewed"):
+            lines += interviewed_lines(told["interviewed"])
+        if told["path"] != before.get("path"):
+            lines.append(f"── {told['phase']}{_round(told)} ──")
+        return lines
+
+
+def _round(told: Mapping[str, Any]) -> str:
+    return (
+        f" | round back {told['loops']} of {told['max_loops']}"
+        if told["loops"] and told["phase"] != "COMPLETED"
+        else ""
+    )
+
+
+def complete_lines(found: Mapping[str, Any]) -> list[str]:
+    """A round of the interview."""
+    lines = [f"round {found['round']}: the ideal state is {found['score']:.2f} complete"]
+    return [*lines, *(f"  missing: {brief(one, 200)}" for one in found["missing"][:MOST])]
+
+
+def gathered_lines(found: Mapping[str, Any]) -> list[str]:
+    """Domain, what is not known, and the answers with who gave them."""
+    lines = [f"domain: {found['domain']} (its words: {found['confidence']:.2f})"]
+    lines += [f"unknown: {brief(one, 200)}" for one in found["current"]["unknowns"][:MOST]]
+    lines += [f"earlier run: {brief(one['lesson'], 200)}" for one in found["episodes"]]
+    for one in found["answers"]:
+        who = "assumed" if one["by"] == "default" else one["by"]
+        lines.append(f"{one['priority']} {brief(one['question'], 200)} - {brief(one['answer'], 200)} ({who})")
+    return lines
+
+
+def interviewed_lines(found: Mapping[str, Any]) -> list[str]:
+    """How complete the ideal state is, and what it counts."""
+    ideal, complete = found["ideal"], found["complete"]
+    severities = [one["severity"] for one in ideal["criteria"]]
+    counts = ", ".join(f"{severities.count(name)} {name}" for name in ("must", "should", "nice") if name in severities)
+    lines = [
+        f"ideal state: {complete['score']:.2f} complete after {found['rounds']} round{'s' * (found['rounds'] != 1)}; "
+        f"criteria: {counts or 'none'}; anti-criteria: {len(ideal['anti_criteria'])}"
+    ]
+    return [*lines, *(f"missing: {brief(one, 200)}" for one in complete["missing"][:MOST])]
+
+
+def verdict_lines(found: Mapping[str, Any]) -> list[str]:
+    """Score, layers, gaps and anti-criteria that were hit."""
+    layers = ", ".join(f"{name} {'unknown' if v is None else f'{v:.2f}'}" for name, v in found["layers"].items())
+    lines = [f"{found['outcome']} {found['score']:.3f} ({layers}): {brief(found['why'], 300)}"]
+    lines += [f"  hit: {brief(one, 200)}" for one in found["hits"]]
+    lines += [f"  gap: {gap_line(one)}" for one in found["gaps"][:MOST]]
+    more = len(found["gaps"]) - MOST
+    return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+def gap_line(gap: Mapping[str, Any]) -> str:
+    return f"{brief(gap['criterion'], 60)} ({gap['severity']}, {gap['layer']}): {brief(gap['problem'], 200)}"
+
+
+def outer_shown(state: Mapping[str, Any]) -> list[str]:
+    """Where the outer loop stands, for status and summary; nothing without one."""
+    told = state.get("outer_loop")
+    if not told:
+        return []
+    lines = [f"outer loop: {' > '.join(_short(told['path']))}"]
+    lines += gathered_lines(told["gathered"])[:1] if told["gathered"] else []
+    lines += interviewed_lines(told["interviewed"]) if told["interviewed"] else []
+    lines += verdict_lines(told["verdicts"][-1]) if told["verdicts"] else []
+    lines += [f"relaxed: {', '.join(told['relaxed'])}"] if told["relaxed"] else []
+    return [*lines, *(f"the user decided: {_decision(one)}" for one in told["decisions"])]
+
+
+def _short(path: Sequence[str]) -> list[str]:
+    return [name.lower() for name in path if name != "INITIALIZED"]
+
+
+def _decision(one: Mapping[str, Any]) -> str:
+    return f"{one['decision']} {brief(one.get('criterion', ''), 60)}".strip()

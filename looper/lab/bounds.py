@@ -1,0 +1,102 @@
+"""The most that a run can take, from caps, unit prices and what one call can cost at worst."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from looper.agents.cast import Seats
+from looper.launch import Parts
+from looper.run import KEPT_PROMPT
+
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "planner": ("plan", "replan", "evaluate"), "policy": ("decide",), "actor": ("act",), "writer": ("write",),
+    "judge": ("judge",), "labeller": ("label",),
+}  # fmt: skip
+"""What roles are asked where the design does not say."""
+UNPAID = ("offline", "policy", "human", "recording")
+"""Fillers that make no calls."""
+AMOUNTS = ("calls", "tokens", "usd", "seconds")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What runs may take; None: not known."""
+
+    calls: float | None = 0.0
+    tokens: float | None = 0.0
+    usd: float | None = 0.0
+    seconds: float | None = 0.0
+
+    @classmethod
+    def summed(cls, parts: Iterable["Amount"]) -> "Amount":
+        """Account by account; one that is not known makes the sum unknown."""
+        every = list(parts)
+        columns = {name: [getattr(part, name) for part in every] for name in AMOUNTS}
+        return cls(**{name: None if None in column else math.fsum(column) for name, column in columns.items()})
+
+
+def bounds(parts: Parts) -> tuple[Amount, list[str]]:
+    """The most that a run can take, and on what that rests. Raises ConfigError for a model without a price."""
+    seated = metered(parts)
+    seconds = parts.budget.seconds or None
+    if not seated:
+        return Amount(seconds=seconds), []
+    calls = most_calls(parts, {step for _, step, _ in seated})
+    each = [agent.worst_case([{"role": "user", "content": " " * KEPT_PROMPT}]) for _, _, agent in seated]
+    caps = parts.budget.caps()
+    tokens = _least(caps.get("tokens"), _times(calls, max(usage.tokens for usage in each)))
+    usd = _least(caps.get("usd"), _times(calls, max(usage.usd for usage in each)))
+    return Amount(calls, tokens, usd, seconds), _notes(parts, seated, calls)
+
+
+def _notes(parts: Parts, seated: Sequence[tuple[str, str, Any]], calls: float | None) -> list[str]:
+    caps = parts.budget.caps()
+    notes = []
+    if calls is None:
+        notes.append("no cap bounds the number of calls; give budget.calls=... or budget.usd=...")
+    elif "calls" not in caps:
+        notes.append("calls are bounded by units; those that fail before any token are not counted")
+    real = any(getattr(agent, "kind", "model") == "model" for *_, agent in seated)
+    if real and not {"usd", "tokens"} <= caps.keys() and calls is not None:
+        notes.append(
+            f"without a cap a prompt is taken to have at most {KEPT_PROMPT:,} bytes; budget.usd=... is certain"
+        )
+    return notes
+
+
+def metered(parts: Parts) -> list[tuple[str, str, Any]]:
+    """Role, step and agent of all questions that are answered by calls that cost tokens."""
+    model, seats = parts.config.get("model") or {"name": "offline"}, parts.config.get("agents") or {}
+    cast = Seats(model, seats, confirmed=True, design=parts.loop)
+    own = getattr(parts.loop, "steps", {})
+    roles = dict.fromkeys([*getattr(parts.loop, "roles", {}), *getattr(parts.task, "roles", {})])
+    paid = [role for role in roles if ((seats.get(role) or {}).get("model") or model["name"]) not in UNPAID]
+    asked = [(role, step) for role in paid for step in own.get(role) or ASKED.get(role, (role,))]
+    known = [(role, step, cast.agent(role, step, parts.task)) for role, step in asked]
+    return [(role, step, agent) for role, step, agent in known if getattr(agent, "metered", False)]
+
+
+def most_calls(parts: Parts, steps: Iterable[str]) -> float | None:
+    """Calls that caps and unit prices allow at most; None if nothing bounds them."""
+    budget, caps = parts.budget, parts.budget.caps()
+    prices = [budget.price(step) for step in steps]
+    bound: dict[str, float | None] = {}
+    for account in ("outer", "inner"):
+        own = [price[account] for price in prices if account in price and (account == "outer" or "outer" not in price)]
+        cap = caps.get(account)
+        bound[account] = 0.0 if not own else None if cap is None else math.floor(cap / min(own) + 1e-9)
+    replan = budget.price("replan").get("outer")
+    if bound["inner"] and replan and "outer" in caps:  # a replan refills the inner account
+        bound["inner"] *= 1 + math.floor(caps["outer"] / replan)
+    free = any(not price for price in prices)
+    units = None if free or None in bound.values() else sum(value or 0.0 for value in bound.values())
+    return _least(caps.get("calls"), units)
+
+
+def _least(*values: float | None) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _times(count: float | None, each: float) -> float | None:
+    return None if count is None else count * each

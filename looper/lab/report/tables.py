@@ -1,0 +1,247 @@
+"""The tables of a report, as texts for people: the same rows for HTML and Markdown."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from looper.lab.data.frame import Frame
+from looper.lab.report.comparison import Comparison
+from looper.lab.report.words import NAMED, UNITS, number, signed
+
+LONGEST = 500
+"""Rows of a table on a page; the CSV has all."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads with their kind (`n`: a number, `wide`: prose) and rows of texts; the first cell names the row."""
+
+    caption: str
+    heads: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[str]]
+
+
+def differences(comparison: Comparison) -> Table:
+    heads = (
+        "design", "verdict", "pairs", "tasks", "mean", "baseline", "difference", "95 % interval", "p (Holm)",
+        "detectable",
+    )  # fmt: skip
+    rows = [
+        [
+            str(row["design"]), row["verdict"], str(row["n"]), str(row["clusters"]), number(row["mean"]),
+            number(row["baseline_mean"]), signed(row["difference"]), interval(row), number(row["p_holm"], 4),
+            number(row["minimum_detectable"]),
+        ]
+        for row in comparison.table.to_dict("records")
+    ]  # fmt: skip
+    kinds = [(head, "" if head in ("design", "verdict") else "n") for head in heads]
+    return Table(f"{NAMED[comparison.value].capitalize()} against {comparison.baseline}", kinds, rows)
+
+
+def interval(row: Any) -> str:
+    return "none" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}"
+
+
+def tests(comparison: Comparison) -> Table:
+    """How each difference was tested, and what is to be said against it."""
+    rows = [
+        [str(row["design"]), number(row["p"], 4), row["test"], row["method"], row["note"]]
+        for row in comparison.table.to_dict("records")
+    ]  # fmt: skip
+    heads = [("design", ""), ("p alone", "n"), ("test", "wide"), ("interval", "wide"), ("note", "wide")]
+    return Table("How it was tested", heads, rows)
+
+
+def arms(comparison: Comparison) -> Table:
+    """What each design is and how its runs ended."""
+    rows = []
+    for design in comparison.designs:
+        own = comparison.runs[comparison.runs["design"] == design]
+        ends = own["status"].value_counts()
+        reasons = ", ".join(f"{reason} {count}" for reason, count in own["reason"].value_counts().items())
+        means = [number(own[name].mean()) for name in ("score", "gate_score", "holdout")]
+        rows.append(
+            [
+                design,
+                str(len(own)),
+                str(int(ends.get("completed", 0))),
+                *means,
+                number(own["seconds"].mean(), 1),
+                reasons,
+            ]
+        )
+    heads = [
+        ("design", ""),
+        ("runs", "n"),
+        ("gate met", "n"),
+        ("mean score", "n"),
+        ("mean gate score", "n"),
+        ("mean holdout", "n"),
+        ("seconds", "n"),
+        ("ended by", "wide"),
+    ]
+    return Table("Designs and how their runs ended", heads, rows)
+
+
+def costs(comparison: Comparison) -> Table:
+    """Means and medians, and the ratio to the baseline."""
+    first: dict[Any, Any] = comparison.table.iloc[0].to_dict()
+    rows = []
+    for account in comparison.accounts:
+        own = {"mean": first[f"baseline_{account}_mean"], "median": first[f"baseline_{account}_median"]}
+        rows.append([UNITS[account], comparison.baseline, number(own["mean"]), number(own["median"]), "1"])
+        rows += [
+            [
+                UNITS[account], str(row["design"]), number(row[f"{account}_mean"]), number(row[f"{account}_median"]),
+                times(row[f"{account}_ratio"]),
+            ]
+            for row in comparison.table.to_dict("records")
+        ]  # fmt: skip
+    heads = [("account", ""), ("design", ""), ("mean", "n"), ("median", "n"), ("times the baseline", "n")]
+    return Table("Cost of a run", heads, rows)
+
+
+def times(ratio: float) -> str:
+    """Nothing is a multiple of no cost."""
+    return number(ratio, 2) if math.isfinite(ratio) else "-"
+
+
+def fronts(comparison: Comparison) -> Table:
+    rows = [
+        [
+            UNITS[account], str(row["design"]), number(row["cost"]), number(row["score"]),
+            "yes" if row["on_front"] else "no", f"{row['share']:.0%}",
+        ]
+        for account, points in comparison.fronts.items()
+        for row in points.to_dict("records")
+    ]  # fmt: skip
+    heads = [
+        ("account", ""),
+        ("design", ""),
+        ("mean cost", "n"),
+        ("mean score", "n"),
+        ("on the front", ""),
+        ("share of samples", "n"),
+    ]
+    return Table("Membership of the Pareto front", heads, rows)
+
+
+def gates(comparison: Comparison) -> Table | None:
+    if comparison.gates is None:
+        return None
+    rows = [
+        [
+            str(row["design"]), str(row["n"]), str(row["without_holdout"]),
+            *(text for kind, of in (("accept", "accepted"), ("reject", "rejected")) for text in _rate(row, kind, of)),
+        ]
+        for row in comparison.gates.to_dict("records")
+    ]  # fmt: skip
+    heads = [
+        ("design", ""),
+        ("runs", "n"),
+        ("without hidden checks", "n"),
+        ("accepted", "n"),
+        ("of these wrong", "n"),
+        ("rejected", "n"),
+        ("of these right", "n"),
+    ]
+    return Table(
+        "The gate's verdicts against the hidden checks (Wilson intervals, runs taken as independent)", heads, rows
+    )
+
+
+def _rate(row: Any, kind: str, of: str) -> tuple[str, str]:
+    count, low, high = row[f"false_{kind}s"], row[f"false_{kind}_low"], row[f"false_{kind}_high"]
+    share = row[f"false_{kind}_rate"]
+    told = "-" if math.isnan(share) else f"{count} ({share:.0%}, {low:.0%} to {high:.0%})"
+    return str(row[of]), told
+
+
+def refused(comparison: Comparison) -> Table:
+    columns = ("run", "label", "task", "seed", "reason")
+    rows = [[str(row[name]) for name in columns] for row in comparison.refused.head(LONGEST).to_dict("records")]
+    more = f"; the first {LONGEST}, refused.csv has all" if len(comparison.refused) > LONGEST else ""
+    return Table(
+        f"Refused runs{more}", [("run", ""), ("design", ""), ("task", ""), ("seed", "n"), ("reason", "wide")], rows
+    )
+
+
+def refusals(comparison: Comparison) -> Table:
+    """Reasons with how many runs each has cost, by design."""
+    counts = comparison.refused.groupby(["label", "reason"], sort=False).size().sort_values(ascending=False)
+    told: list[tuple[Any, Any]] = list(counts.items())
+    rows = [[str(label), str(count), str(reason)] for (label, reason), count in told[:LONGEST]]
+    return Table("Why runs were refused", [("design", ""), ("runs", "n"), ("reason", "wide")], rows)
+
+
+def published(frame: Frame) -> Table:
+    rows = [
+        [str(row["label"]), f"{row['accuracy']:.3f}", f"{row['usd']:.2f}", str(row["note"]), str(row["source"])]
+        for row in frame.to_dict("records")
+    ]
+    heads = [("agent", ""), ("accuracy", "n"), ("USD", "n"), ("note", "wide"), ("source", "wide")]
+    return Table("Published points (other models and prices)", heads, rows)
+
+
+def by_task(comparison: Comparison) -> Table:
+    """Means by task and design; the best of a row is marked with a star."""
+    cells = {(row["task"], row["design"]): row for row in comparison.grid.to_dict("records")}
+    rows = []
+    for task in dict.fromkeys(comparison.grid["task"]):
+        found = [cells.get((task, design)) for design in comparison.designs]
+        rows.append([str(task), *(_cell(one) for one in found)])
+    heads = [("task", ""), *((design, "n") for design in comparison.designs)]
+    best = "lowest" if comparison.costs else "highest"
+    return Table(f"Mean {NAMED[comparison.value]} by task; a star marks the {best} of a row", heads, rows)
+
+
+def _cell(one: Any) -> str:
+    return "-" if one is None else f"{number(one['mean'])}{' *' if one['best'] else ''}"
+
+
+def brief_table(comparison: Comparison) -> Table:
+    """For a terminal: the verdict's numbers, and the cost on the accounts that were spent from."""
+    accounts = comparison.accounts[:2]
+    heads = (
+        "design",
+        "verdict",
+        "pairs",
+        "tasks",
+        "mean",
+        "difference",
+        "95 % interval",
+        "p Holm",
+        "detectable",
+        *accounts,
+    )
+    first: dict[Any, Any] = comparison.table.iloc[0].to_dict()
+    known = comparison.runs[comparison.runs["design"] == comparison.baseline]
+    base = [
+        comparison.baseline,
+        "(baseline)",
+        str(len(known)),
+        str(known["task"].nunique()),
+        number(first["baseline_mean"]),
+        "",
+        "",
+        "",
+        "",
+    ]
+    rows = [[*base, *(number(first[f"baseline_{account}_mean"], 2) for account in accounts)]]
+    for row in comparison.table.to_dict("records"):
+        told = [
+            str(row["design"]),
+            row["verdict"],
+            str(row["n"]),
+            str(row["clusters"]),
+            number(row["mean"]),
+            signed(row["difference"]),
+        ]
+        told += [
+            f"{signed(row['low'])} to {signed(row['high'])}",
+            number(row["p_holm"], 4),
+            number(row["minimum_detectable"]),
+        ]
+        rows.append([*told, *(number(row[f"{account}_mean"], 2) for account in accounts)])
+    return Table("", [(head, "") for head in heads], rows)

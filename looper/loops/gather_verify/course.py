@@ -1,0 +1,346 @@
+"""One run of the outer loop: its phases in order, what each came to, and the decision after a verification."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from looper.budget import Amounts, total
+from looper.episodes import Appended, Episode
+from looper.errors import BudgetExceeded, Paused
+from looper.loops.confirm import confirm, note
+from looper.loops.gather_verify.aimed import Aimed
+from looper.loops.gather_verify.answers import Criterion, Escalation, IdealState
+from looper.loops.gather_verify.examining import Tried, examined, settled
+from looper.loops.gather_verify.gathering import Gathered, gather
+from looper.loops.gather_verify.interviewing import Interviewed, interview
+from looper.loops.gather_verify.machine import Machine, Phase
+from looper.loops.gather_verify.rules import aim, proposal
+from looper.loops.gather_verify.telling import episode, facts, told
+from looper.loops.gather_verify.verification import now
+from looper.loops.look import decides, step
+from looper.run import Run
+from looper.stage import Best
+from looper.tasks.environment import AskedProbe, Task
+from looper.types import Outcome
+
+if TYPE_CHECKING:
+    from looper.loops.gather_verify import GatherVerify
+
+
+NOTHING, STUCK, SHORT = ("failed", "rejected"), ("stopped", "stagnation"), ("stopped", "budget_exhausted")
+"""Ends by cause: no result that is worth another round, the same one again, no units left."""
+
+
+TOLD = "outer_updated"
+"""Event that tells where the outer loop stands."""
+ROUND = (Phase.INNER_LOOP, Phase.VERIFY)
+"""Phases that come again after gaps."""
+CLOSE = "verification"
+"""Name under which the ledger keeps what VERIFY costs beside its reader."""
+
+
+@dataclass
+class Course:
+    """The state of one run."""
+
+    design: "GatherVerify"
+    given: Task
+    run: Run
+    gathered: Gathered | None = None
+    interviewed: Interviewed | None = None
+    tries: list[Tried] = field(default_factory=list)
+    inner: list[Outcome] = field(default_factory=list)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    ended: tuple[str, str] | None = None
+    """Status and reason where it ends without being verified."""
+    taken: Tried | None = None
+    """What the user was shown and has accepted as it is."""
+
+    def __post_init__(self) -> None:
+        self.tells = 0
+        self.machine = Machine(self.design.max_loops)
+        self.aimed = Aimed(self.given, self.design.bench)
+        self.run.stage.task = self.aimed
+        self.check: Callable[[], None] = self.run.stage.check
+        self.loop: Any = self.design.inner
+
+    @property
+    def ideal(self) -> IdealState:
+        return self.interviewed.ideal if self.interviewed else IdealState()
+
+    def named(self, criterion: Criterion) -> str:
+        """What gate, judge and user call a criterion alike: the id of its rule where the gate has one."""
+        return self.aimed.aim.rule_of(criterion) or criterion.id
+
+    @property
+    def task(self) -> Any:
+        """The task as the ideal state wants it."""
+        return self.aimed
+
+    @property
+    def rounds(self) -> int:
+        """What the inner design may do at most in one round of this loop, whatever it counts."""
+        limits = (getattr(self.loop, name, None) for name in ("max_iterations", "max_steps", "max_rounds"))
+        return next((limit for limit in limits if limit), self.design.max_loops + 1)
+
+    def go(self) -> Outcome:
+        self.keep()
+        self.enter(Phase.GATHER)
+        self.gathered = gather(self.design, self.aimed, self.run.scope("gather"))
+        self.leave(Phase.GATHER)
+        self.enter(Phase.INTERVIEW)
+        self.interview(self.run.scope("interview"))
+        self.leave(Phase.INTERVIEW)
+        while True:
+            self.enter(Phase.INNER_LOOP)
+            self.work()
+            self.leave(Phase.INNER_LOOP)
+            self.enter(Phase.VERIFY)
+            again = self.verify(self.run.scope("verify"))
+            self.leave(Phase.VERIFY)
+            if not again:
+                return self.close()
+
+    def keep(self) -> None:
+        """Set aside what VERIFY will cost, its reader and what measures the gate. Raises BudgetExceeded."""
+        budget, cast = self.run.ledger.budget, self.run.stage.cast
+        bills = list[Amounts]()
+        for probe in (one for one in self.aimed.probes() if decides(one)):
+            agent = cast.agent(probe.role, probe.step, self.aimed) if isinstance(probe, AskedProbe) else None
+            bills.append(budget.price(step(probe), by_policy=getattr(agent, "kind", "model") == "policy"))
+        if getattr(cast.agent("verifier", "assess", self.aimed), "kind", "model") == "policy":
+            bills.append(budget.price("assess", by_policy=True))
+        else:
+            self.run.keep("assess", "verifier")
+        self.run.ledger.keep(CLOSE, total(bills))
+
+    # Phases
+
+    def enter(self, phase: Phase) -> None:
+        """The next phase; an illegal one raises."""
+        self.machine.to(phase)
+        self.run.phase(phase.value)
+        self.tell()
+
+    def leave(self, phase: Phase) -> None:
+        """The end of a phase. Raises Paused where the user wanted to stop here."""
+        self.tell()
+        if self.design.until == phase.value.lower() and not self.paused_here():
+            done = f"{phase.value} is done, as until={self.design.until} asked; go on with: looper resume RUN"
+            raise Paused(f"{done} (or resume RUN until=...).", "until")
+
+    def paused_here(self) -> bool:
+        """Whether the run has paused at the end of this round before: until=... then means that of a later one."""
+        journal = self.run.stage.journal
+        marks = [number for number, event in enumerate(journal.events) if event.event == TOLD]
+        later = journal.events[marks[self.tells - 1] + 1 :] if self.machine.phase in ROUND else []
+        return any(event.event == "paused" and journal.payload(event)["reason"] == "until" for event in later)
+
+    def tell(self) -> None:
+        """Where the outer loop stands, for run.json and for people."""
+        self.tells += 1
+        self.run.note(TOLD, **told(self))
+
+    def interview(self, turn: Run) -> None:
+        """INTERVIEW, and the rule set that comes of it, confirmed."""
+        adopt = getattr(self.given, "adopt", None)
+        if adopt is not None:
+            adopt(None)  # as configured, whatever an earlier run of this process was told
+        assert self.gathered is not None
+        self.interviewed = interview(self.design, self.aimed, turn, self.gathered)
+        if adopt is not None and not self.given.criteria.rules:
+            ideal, proposed, checks = proposal(self.ideal)
+            adopt(proposed, checks)
+            turn.stage.brief = dict(turn.do("prepare", self.given.prepare))
+            self.interviewed = self.interviewed.model_copy(update={"ideal": ideal})
+        self.aimed.aim = aim(self.ideal, self.given.criteria)
+        if not self.design.confirmation:
+            note(self.task, turn, self.rounds)
+            return
+        agreed = confirm(self.task, turn, self.rounds)
+        self.loop = self.design.confirmed(self.loop, agreed)
+
+    def work(self) -> None:
+        """INNER_LOOP: the inner design, with what was gathered and the gaps in every prompt."""
+        stage = self.run.stage
+        stage.brief = {**{k: v for k, v in stage.brief.items() if k != "outer"}, "outer": self.briefing()}
+        stage.before, stage.best = stage.iteration, None
+        self.inner.append(self.worked())
+        stage.check = self.check  # an inner design that met its gate takes no more stops; the outer loop does
+
+    def worked(self) -> Outcome:
+        """What the inner design came to; what it has kept for its own close and not used is free again."""
+        ledger, mine = self.run.ledger, set(self.run.ledger.kept)
+        try:
+            return self.loop.run(self.aimed, self.run.scope("inner"))
+        except BudgetExceeded as end:
+            if ledger.budget.on_limit == "ask":
+                raise
+            return self.run.outcome("stopped", end.reason, detail=str(end))
+        finally:
+            for name in set(ledger.kept) - mine:
+                ledger.release(name)
+
+    def briefing(self) -> dict[str, Any]:
+        """What inner roles see besides their task."""
+        assert self.gathered is not None
+        answers = [*self.gathered.answers, *(self.interviewed.answers if self.interviewed else [])]
+        last = self.tries[-1] if self.tries else None
+        return {
+            "objective": self.ideal.objective, "domain": self.gathered.domain, "exits": self.ideal.exits,
+            "answers": [one.model_dump(include={"question", "answer", "by"}) for one in answers],
+            "never": [one.description for one in self.ideal.anti_criteria],
+            "episodes": [one.lesson for one in self.gathered.episodes],
+            "gaps": [one.model_dump() for one in last.verdict.gaps] if last else [],
+            "previous": last.artifact if last else "", "round": len(self.inner) + 1,
+        }  # fmt: skip
+
+    def verify(self, turn: Run) -> bool:
+        """VERIFY; whether the inner loop runs again."""
+        self.run.ledger.release(CLOSE)
+        artifact = self.inner[-1].artifact
+        known = [one for one in self.tries if one.artifact == artifact]
+        if artifact is not None and not known:
+            self.tries.append(examined(self, turn, str(artifact)))
+        elif known:
+            self.tries.append(self.again(turn, known[-1]))
+        if not self.tries:
+            return self.escalate(turn, *self.empty_handed())
+        return self.decide(turn, stuck=bool(known) or artifact is None)
+
+    # After a verification
+
+    def decide(self, turn: Run, *, stuck: bool) -> bool:
+        """Whether the inner loop runs again: gaps, rounds left, and money left to verify once more (SPEC 5.6)."""
+        ruling = self.tries[-1].verdict
+        if ruling.outcome == "VERIFIED":
+            return False
+        if ruling.outcome == "CRITICAL_FAILURE":
+            return self.escalate(turn, ruling.why, NOTHING)
+        if stuck and self.inner[-1].artifact is None:
+            return self.escalate(turn, *self.empty_handed())
+        if stuck:
+            return self.escalate(turn, f"The inner loop handed over the same result again. {ruling.why}", STUCK)
+        if Phase.INNER_LOOP not in self.machine.allowed:
+            used = f"All {self.machine.loops} rounds back are used. {ruling.why}"
+            return self.escalate(turn, used, ("stopped", "round_limit"))
+        try:
+            self.keep()
+        except BudgetExceeded as short:
+            return self.escalate(turn, f"There is no budget for another round: {short}", SHORT)
+        return True
+
+    def empty_handed(self) -> tuple[str, tuple[str, str]]:
+        """Why an inner loop handed over nothing that could be verified, and how the run ends where nobody is asked."""
+        last = self.inner[-1]
+        told = str(last.facts.get("detail") or last.reason)
+        end = NOTHING if last.status == "completed" else (last.status, last.reason)
+        return f"The inner loop handed over nothing that could be verified: {told}", end
+
+    def escalate(self, turn: Run, why: str, end: tuple[str, str]) -> bool:
+        """The user decides: accept, relax a criterion, add budget, or stop (SPEC 5.6); `end`: where nobody is asked."""
+        refused = ""
+        while True:
+            word = self.word(turn, why, refused)
+            self.decisions.append({**word.model_dump(exclude_defaults=True), "why": why})
+            if word.decision in ("accept", "stop"):
+                asked = ("stopped", "user_stop") if self.design.escalation == "ask" else end
+                self.ended = ("stopped", "accepted") if word.decision == "accept" else asked
+                if word.decision == "accept" and self.design.escalation == "ask" and self.tries:
+                    self.taken = self.tries[-1]
+                return False
+            if word.decision == "budget":
+                return self.granted(turn, word)
+            if not (refused := self.relax(turn, word.criterion)):
+                return self.decide(turn, stuck=False)
+
+    def word(self, turn: Run, why: str, refused: str) -> Escalation:
+        """The user's decision, or what the configuration says in their place."""
+        if self.design.escalation != "ask":
+            return Escalation(decision=self.design.escalation)
+        last = self.tries[-1] if self.tries else None
+        self.tell()
+        try:
+            return turn.ask(
+                "user", Escalation, step="escalate", why=why, refused=refused, goal=self.given.goal,
+                score=last.verdict.score if last else None, gaps=last.verdict.gaps if last else [],
+                can_relax=self.relaxable(), artifact=last.artifact if last else "",
+            )  # fmt: skip
+        except Paused as end:
+            reason = "escalate" if end.reason == "questions" else end.reason
+            waits = f"{refused + ' ' if refused else ''}The result is not good enough, and the user decides: {why}"
+            raise Paused(waits, reason, **{**end.facts, **facts(self)}) from end
+
+    def relaxable(self) -> list[str]:
+        """Criteria that stand in the way and may become nice to have; never an anti-criterion."""
+        if not self.tries:
+            return []
+        anti = {one.criterion for one in self.tries[-1].evidence if one.anti}
+        return sorted({one.criterion for one in self.tries[-1].verdict.gaps if one.severity != "nice"} - anti)
+
+    def granted(self, turn: Run, word: Escalation) -> bool:
+        """More rounds and units; what was granted is in the journal, so a resumed run has it too."""
+        more: Amounts = {name: units for name, units in (("inner", word.inner), ("outer", word.outer)) if units}
+        self.run.ledger.grant(more)
+        self.machine.grant(word.loops)
+        try:
+            self.keep()
+        except BudgetExceeded as short:
+            return self.escalate(turn, f"It is not enough for another round: {short}", SHORT)
+        return True
+
+    def relax(self, turn: Run, criterion: str) -> str:
+        """Make a criterion nice to have and judge the same evidence again; why not, if it cannot be done."""
+        last = self.tries[-1] if self.tries else None
+        if last is None or criterion not in self.relaxable():
+            return f"`{criterion}` cannot be relaxed; these can: {', '.join(self.relaxable()) or 'none'}."
+        self.aimed.aim = self.aimed.aim.model_copy(update={"relaxed": [*self.aimed.aim.relaxed, criterion]})
+        self.tries[-1] = last = self.again(turn, last)
+        note(self.task, turn, self.rounds)
+        turn.note(
+            "outer_verified", **last.verdict.model_dump(mode="json"), relaxed=criterion, gate=last.evaluation.score
+        )
+        return ""
+
+    def again(self, turn: Run, tried: Tried) -> Tried:
+        """The same evidence judged by the rules as they are now."""
+        active = self.aimed.criteria.active(tried.evaluation.phase)
+        passed = {rule.id: rule.id not in tried.evaluation.failed for rule in active}
+        evaluation = self.aimed.criteria.evaluate(passed, tried.evaluation.phase)
+        return settled(self, turn, tried.artifact, evaluation, tried.evidence)
+
+    # The end
+
+    def close(self) -> Outcome:
+        """LEARN, and the outcome: the best artifact that was verified (SPEC 0.3)."""
+        self.enter(Phase.LEARN)
+        outcome = self.outcome()
+        if self.design.learn and self.run.stage.episodes is not None:
+            self.run.scope("learn").do("learn", self.appended, episode(self, outcome))
+        self.leave(Phase.LEARN)
+        if outcome.status == "completed":
+            self.enter(Phase.COMPLETED)
+        return outcome
+
+    def appended(self, about: dict[str, Any]) -> Appended:
+        """The episode in the store, with the time; done again after a kill it is still one."""
+        return self.run.stage.episodes.append(Episode(at=now(), **about))
+
+    def best(self) -> Tried | None:
+        """The one that the user or the verification took, else the best by verdict."""
+        if self.taken or not self.tries:
+            return self.taken
+        order = {"VERIFIED": 2, "GAPS_IDENTIFIED": 1, "CRITICAL_FAILURE": 0}
+        return max(self.tries, key=lambda one: (order[one.verdict.outcome], one.verdict.score, one.evaluation.score))
+
+    def hand_over(self) -> None:
+        """Of what was verified the best, in place of what the inner loop under way has (SPEC 0.3)."""
+        if best := self.best():
+            self.run.stage.best = Best(best.artifact, best.evaluation)
+
+    def outcome(self) -> Outcome:
+        self.run.stage.best = None
+        self.hand_over()
+        if self.ended:
+            return self.run.outcome(*self.ended, detail=self.decisions[-1]["why"], **facts(self))
+        return self.run.outcome("completed", "verified", **facts(self))

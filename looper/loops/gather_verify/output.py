@@ -1,0 +1,80 @@
+"""What the outer loop leaves in the run's folder beside the artifact: the ideal state and the evidence, as Markdown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+def files(told: Mapping[str, Any]) -> dict[str, str]:
+    """`ideal_state.md` once there was an interview, `verification.md` once something was verified."""
+    found: dict[str, str] = {}
+    if told["interviewed"]:
+        found["ideal_state.md"] = "\n".join(ideal_state(told)) + "\n"
+    if told["verdicts"]:
+        found["verification.md"] = "\n".join(verification(told)) + "\n"
+    return found
+
+
+def ideal_state(told: Mapping[str, Any]) -> Iterator[str]:
+    gathered, found = told["gathered"], told["interviewed"]
+    ideal, complete = found["ideal"], found["complete"]
+    yield from ("# Ideal state", "", line(ideal["objective"]), "")
+    sure = f"by its words with confidence {gathered['confidence']:.2f}"
+    yield f"- domain: {gathered['domain']} ({sure})"
+    yield f"- completeness: {complete['score']:.2f} after {found['rounds']} round{'s' * (found['rounds'] > 1)}"
+    yield from (f"- missing: {line(lack)}" for lack in complete["missing"])
+    yield from section("Success criteria", [criterion(one) for one in ideal["criteria"]])
+    never = [f"{one['id']}: {line(one['description'])} ({way(one['detect'])})" for one in ideal["anti_criteria"]]
+    yield from section("Anti-criteria", never)
+    metrics = [f"{line(one['name'])} {line(one['target'])} {line(one['unit'])}" for one in ideal["metrics"]]
+    yield from section("Metrics", metrics)
+    yield from section("Exit conditions", [line(one) for one in ideal["exits"]])
+    answers = [*gathered["answers"], *found["answers"]]
+    yield from section(
+        "Questions",
+        [f"{one['priority']} {line(one['question'])} - {line(one['answer'])} ({one['by']})" for one in answers],
+    )
+    for name, what in (("open", "documented"), ("blind", "asked"), ("hidden", "shared"), ("unknown", "to be explored")):
+        yield from section(f"Johari: {name} ({what})", [line(one) for one in gathered["window"][name]])
+
+
+def criterion(one: Mapping[str, Any]) -> str:
+    critical = ", the user confirms it" if one["critical"] else ""
+    return f"{one['severity']}: {one['id']}: {line(one['description'])} ({way(one['verify'])}{critical})"
+
+
+def way(given: Mapping[str, Any]) -> str:
+    """How a criterion is verified, in a few words."""
+    if given["check"]:
+        return f"check: {given['check']['kind']}"
+    return next((f"{name}: {line(given[name])}" for name in ("rule", "judge", "person") if given[name]), "no way given")
+
+
+def section(head: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield from ("", f"## {head}", "", *(f"- {one}" for one in lines))
+
+
+def verification(told: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("# Verification", "")
+    for number, one in enumerate(told["verdicts"], 1):
+        layers = ", ".join(f"{name} {'unknown' if v is None else f'{v:.3f}'}" for name, v in one["layers"].items())
+        yield f"- round {number}: {one['outcome']} {one['score']:.3f} ({layers}); gate {one['gate']:.3f}."
+        yield f"  {line(one['why'])}"
+    yield from ("", "## Evidence of the last one", "")
+    yield "| criterion | severity | layer | met | what ran | exit code | output | artifact | time | note |"
+    yield "|" + " --- |" * 10
+    for one in told["evidence"]:
+        met = {True: "yes", False: "no", None: "unknown"}[one["met"]]
+        cells = (
+            one["criterion"], one["severity"], one["layer"], met, one["ran"], one["exit_code"],
+            one["output_sha256"][:12], one["artifact_sha256"][:12], one["at"], one["note"],
+        )  # fmt: skip
+        yield "| " + " | ".join("-" if cell is None else line(str(cell)).replace("|", "\\|") for cell in cells) + " |"
+    for decision in told["decisions"]:
+        what = f"{decision['decision']} {line(str(decision.get('criterion', '')))}".rstrip()
+        yield f"\nThe user decided: {what}"
+
+
+def line(text: str) -> str:
+    """One line, whatever was written."""
+    return " ".join(text.split())
