@@ -18,7 +18,7 @@ from typing import Any
 
 import looper
 from looper.catalogue import catalogue, folders, overview, shipped, usage
-from looper.errors import Interruption, LooperError
+from looper.errors import ConfigError, Interruption, LooperError
 
 HYDRA_FAULTS = (AssertionError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
 """What Hydra raises, beside its own errors, for a command line or a YAML file that it did not foresee."""
@@ -83,6 +83,8 @@ def _run(args: list[str], tuning: bool = False) -> int:
         return 0
     from looper.sweep import Session
 
+    if "--multirun" not in line.flags and any(text.lstrip("+~").startswith("hydra/launcher") for text in overrides):
+        raise ConfigError("hydra/launcher: this says how the cells of a sweep are run; add -m, or leave it out.")
     session = Session(as_json="--json" in line.flags, multirun="--multirun" in line.flags, tuning=tuning)
     if line.flags <= {"--multirun", "--json"} and session.multirun and not _own_sweeper(overrides):
         return _sweep(session, overrides) or session.close()

@@ -169,5 +169,6 @@ def begun(words: Sequence[str]) -> list[str]:
 
 
 def searched(words: Sequence[str]) -> list[str]:
-    """What `tune [trials=N] [key=value ...]` stands for: a sweep whose cells are found by a search."""
-    return ["--multirun", *(f"tune.{word}" if word.startswith("trials=") else word for word in words)]
+    """What `tune [trials=N] [tune.KEY=value ...] [key=value ...]` stands for: a sweep whose cells a search finds."""
+    named = [f"tune.{word}" if word.startswith("trials=") else word for word in words]
+    return ["--multirun", *(f"++{word}" if word.startswith("tune.") else word for word in named)]

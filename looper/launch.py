@@ -16,7 +16,7 @@ from typing import Any
 
 import looper
 from looper import loops, sweep_share
-from looper.agents import confirming, human, recorder
+from looper.agents import ablated, confirming, human, recorder
 from looper.agents.cast import Seats
 from looper.budget import Budget, Ledger
 from looper.control import Control
@@ -78,12 +78,22 @@ def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
     built = {key: instantiate(config[key], key, allowed) for key in order}
     built["loop"] = _around(built["loop"], built.pop("outer"), config.get("until"))
     config["agents"] = {**getattr(built["loop"], "seats", {}), **(config.get("agents") or {})}
+    _ablate(config, built)
     confirming.given(config.get("confirm"))
     if config.get("record") is not None:
         config["record"] = str(Path(str(config["record"])).absolute())  # a resume may come from another folder
     parts = Parts(**built, config=config)
     _check_roles(parts)
     return parts
+
+
+def _ablate(config: dict[str, Any], built: dict[str, Any]) -> None:
+    """One role left out, shuffled or played with the truth: among the settings of that role, and in the prices."""
+    setting = config.get(ablated.SETTING)
+    if setting is None:
+        config.pop(ablated.SETTING, None)  # without it a run is what it was before there was such a setting
+    config["agents"] = ablated.seated(setting, config["agents"], built["loop"], built["task"])
+    built["budget"] = ablated.unpaid(built["budget"], setting, built["loop"], built["task"])
 
 
 def _around(loop: Any, outer: Any, until: Any) -> Any:
@@ -111,7 +121,8 @@ def _roles_of_designs() -> set[str]:
     """The roles of every design that is shipped."""
     modules = [importlib.import_module(f"looper.loops.{found.name}") for found in pkgutil.iter_modules(loops.__path__)]
     designs = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    return {role for design in designs for role in getattr(design, "roles", {})}
+    named = (getattr(design, "roles", None) for design in designs)
+    return {role for roles in named if isinstance(roles, Mapping) for role in roles}
 
 
 def launch(
@@ -263,6 +274,7 @@ class _Session:
             "origin": getattr(task, "origin", ""),
             "sandbox": sandbox,
             "versions": versions(),
+            **{name: config[name] for name in (ablated.SETTING,) if name in config},
         }
 
     def _publish(self) -> None:

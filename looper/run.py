@@ -151,7 +151,8 @@ class Run:
         if self._metered_and_capped(agent):
             bound: Any = agent
             worst = bound.worst_case([{"role": "user", "content": " " * KEPT_PROMPT}]).model_copy(update={"calls": 1})
-        self.ledger.keep(name, total((self.ledger.budget.price(name), metered(worst or Usage()))))
+        price = self.ledger.budget.price(name, by_policy=getattr(agent, "kind", "model") == "policy")
+        self.ledger.keep(name, total((price, metered(worst or Usage()))))
 
     def _metered_and_capped(self, agent: Any) -> bool:
         """Whether a call of this agent weighs on a cap; only then is its price asked for."""
@@ -248,7 +249,8 @@ class Run:
 
     def _in_time(self, name: str) -> None:
         left = self.ledger.seconds_left()
-        if left is not None and left <= 0 and name not in ("affords", "holdout", "deliver", *self.ledger.kept):
+        closes = self.stage.closing or name in ("affords", "holdout", "deliver", *self.ledger.kept)
+        if left is not None and left <= 0 and not closes:
             used = f"{name}: the {self.ledger.budget.seconds:g} seconds of the run are used up"
             raise BudgetExceeded(used, "time_limit")
 

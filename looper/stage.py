@@ -43,6 +43,8 @@ class Stage:
     """What the task's first look found and every role may see."""
     best: Best | None = None
     iteration: int = 0
+    closing: bool = False
+    """Whether what is under way closes the run: it is done although the time is up (SPEC 0.5)."""
     before: int = 0
     """Iterations of earlier inner loops, so that those of the run are numbered through."""
     phase: str = ""

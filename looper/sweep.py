@@ -10,30 +10,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
 from omegaconf import OmegaConf
 
 from looper.agents import confirming
-from looper.build import instantiate
-from looper.catalogue import folders, nearest
 from looper.cells import canonical, cell_name, checked, is_elsewhere, sweep_name, swept
 from looper.complaints import complaint
 from looper.console import Console
 from looper.console.summary import glance
 from looper.errors import ConfigError
 from looper.folder import Folder
-from looper.journal import Event
 from looper.launch import build, launch
 from looper.pressing import pressing
 from looper.sweep_cell import Cell, allowed, not_run, run_cell, settings_of
 from looper.sweep_ledger import SweepLedger
 from looper.sweep_pool import Pool
 from looper.sweep_rows import ALREADY, BAD, ELSEWHERE, NOT_BEGUN, row_of
-from looper.sweep_settings import Sweeping, refuse_alone
+from looper.sweep_settings import Sweeping, check, refuse_alone
 from looper.sweep_study import Tuner
+from looper.sweep_watch import Watch
 from looper.tally import Tally
 from looper.tracking import multirun
-from looper.types import EXIT_CODES, Question
+from looper.types import EXIT_CODES
 
 
 def stamp() -> str:
@@ -48,13 +45,12 @@ class Session:
         self.as_json, self.multirun = as_json, multirun
         self.tuner = Tuner(self._settle, self._rows_of, self._resize) if tuning else None
         self.tally = Tally()
+        self.watch = Watch(self.tally)
         self.how = Sweeping()
         self.overrides: list[str] = []
         self.folder: Path | None = None
         """The sweep's."""
         self._stamp = self._sweep = stamp()
-        self._mirror: Any = None
-        self._tracking: Any = None
         self._lock = threading.Lock()
         self._error: Exception | None = None
         self._status = ""
@@ -142,7 +138,7 @@ class Session:
         known = {"name": self._sweep, "experiment": named[0] if named else "none", "overrides": self.overrides}
         multirun.record(folder, **known, cells=size, left=size)
         with pressing() as self._pressed, self.how.executing() as execute:
-            self._pool = Pool(self.how.jobs, lambda cell: execute(cell, self), self._done, self.tally.tick)
+            self._pool = Pool(self.how.jobs, lambda cell: execute(cell, self.watch), self._done, self.tally.tick)
             self.tally.open(self._sweep, self.folder, size)
             try:
                 yield
@@ -202,7 +198,7 @@ class Session:
             if self._stopped:  # one of Hydra's own sweepers goes on after Ctrl-C
                 raise ConfigError("a person ended the sweep before this cell.")
             config = compose()
-            _check(config)
+            check(config)
             cell.config, cell.labels["seed"] = settings_of(config), config.get("seed")
         except Exception as error:  # the boundary of a cell
             self._done(cell, not_run(cell, complaint(error)))
@@ -211,10 +207,10 @@ class Session:
 
     def _begun(self, cell: Cell) -> None:
         if self.how.launcher:
-            self.follow(cell, Path(cell.base))
+            self.watch.follow(cell, Path(cell.base))
             self._handed.append((cell, self._overrides))
         elif self._pool is None or self.how.inline:
-            self._done(cell, run_cell(cell, self))
+            self._done(cell, run_cell(cell, self.watch))
         else:
             self._pool.begin(cell)
 
@@ -229,10 +225,10 @@ class Session:
         launch_all(self._master, self.folder, self._handed, self._done)
 
     def _only(self, config: dict[str, Any], folder: Path, choices: Mapping[str, str]) -> None:
-        _check(config)
+        check(config)
         refuse_alone(config)
         parts = build(settings_of(config), allowed())
-        self.follow(Cell(str(folder), config=parts.config, choices=dict(choices)), folder)
+        self.watch.follow(Cell(str(folder), config=parts.config, choices=dict(choices)), folder)
         with Console(json_mode=self.as_json) as console:
             outcome = launch(parts, folder, audience=console.audience())
             console.summary(outcome, folder)
@@ -247,35 +243,6 @@ class Session:
             self._ended[Path(cell.base).name] = row
         self.tally.add(row, cell.name)
 
-    # What a cell tells: a `Watcher`
-
-    def follow(self, cell: Cell, folder: Path) -> None:
-        """Tell MLflow's mirror of the run; it reads the journal by itself."""
-        with self._lock:
-            if self._tracking is None:
-                self._tracking = instantiate(cell.config.get("tracking") or {}, "tracking", allowed())
-            if not getattr(self._tracking, "enabled", False):
-                return
-            if self._mirror is None:
-                self._mirror = self._tracking.open(Path(cell.config["outputs"]))
-            tags = {"task": cell.choices.get("task", ""), "design": cell.choices.get("loop", "")}
-            outer = {"outer": cell.choices.get("outer", "none")}
-            self._mirror.follow(folder, {**tags, **outer, "experiment": cell.choices.get("experiment", "none")})
-
-    def spend(self, cell: Cell, event: Event) -> None:
-        if event.cost:
-            self.tally.spend(cell.name, event.cost)
-
-    def terminal(self) -> Callable[[Question], str]:
-        """The cell's talk with a person; the sweep's bar makes room for it, and other cells wait for their turn."""
-        talk = Console(compact=True, quiet=True).terminal
-
-        def ask(question: Question) -> str:
-            with self.tally.screen.alone():
-                return talk(question)
-
-        return ask
-
     def close(self) -> int:
         """Sum up; the exit code of the only run, or 0 if every cell of a sweep came to an orderly end.
 
@@ -284,7 +251,7 @@ class Session:
         if self.multirun:
             self._refresh()
             self.tally.close(self.folder)
-        problem = self._mirror.close() if self._mirror else None
+        problem = self.watch.close()
         if self._error:
             raise self._error
         if problem:
@@ -310,21 +277,3 @@ class Session:
             if row.get("note") == ELSEWHERE and Folder(Path(row["folder"])).history.exists():
                 labels = {key: row[key] for key in row if key in self._labels}
                 rows[number] = row_of(glance(Folder(Path(row["folder"]))), labels, ELSEWHERE)
-
-
-def _check(config: Mapping[str, Any]) -> None:
-    """Refuse settings that nothing reads, and parts that were taken away. Raises ConfigError."""
-    known = {"task"}
-    for folder in folders():
-        known |= {path.name for path in folder.iterdir() if path.is_dir()}
-        file = folder / "config.yaml"
-        known |= set(yaml.safe_load(file.read_text()) or {}) if file.is_file() else set()
-    for key in config:
-        if key not in known:
-            hint = nearest(key, sorted(known)) or "`python -m looper --cfg job` shows every setting."
-            raise ConfigError(f"{key}: there is no such setting; {hint}")
-    if not config.get("task"):
-        raise ConfigError("no task: give one with +task=NAME; `python -m looper` lists them.")
-    for part in ("task", "loop", "budget", "sandbox", "tracking"):
-        if not isinstance(config.get(part), Mapping) or "_target_" not in config[part]:
-            raise ConfigError(f"{part}: this part is missing or has no _target_; give one by name: {part}=NAME.")

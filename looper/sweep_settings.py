@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from looper.agents.cast import build
+from looper.catalogue import folders, nearest
 from looper.errors import ConfigError
 from looper.sweep_cell import Cell, Watcher, run_cell
 from looper.sweep_ledger import SweepBudget
@@ -93,3 +95,21 @@ def refuse_alone(config: Mapping[str, Any]) -> None:
         raise ConfigError("sweep_budget: this caps all runs of a sweep together; add -m, or give budget.usd=....")
     if config.get("jobs") is not None or config.get("workers") is not None:
         raise ConfigError("jobs, workers: these are for the runs of a sweep; add -m, or leave them out.")
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """Refuse settings that nothing reads, and parts that were taken away. Raises ConfigError."""
+    known = {"task"}
+    for folder in folders():
+        known |= {path.name for path in folder.iterdir() if path.is_dir()}
+        file = folder / "config.yaml"
+        known |= set(yaml.safe_load(file.read_text()) or {}) if file.is_file() else set()
+    for key in config:
+        if key not in known:
+            hint = nearest(key, sorted(known)) or "`python -m looper --cfg job` shows every setting."
+            raise ConfigError(f"{key}: there is no such setting; {hint}")
+    if not config.get("task"):
+        raise ConfigError("no task: give one with +task=NAME; `python -m looper` lists them.")
+    for part in ("task", "loop", "budget", "sandbox", "tracking"):
+        if not isinstance(config.get(part), Mapping) or "_target_" not in config[part]:
+            raise ConfigError(f"{part}: this part is missing or has no _target_; give one by name: {part}=NAME.")

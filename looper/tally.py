@@ -157,9 +157,10 @@ class Tally:
         self._missing()
 
     def _failures(self) -> None:
-        bad = [row for row in self.rows if row["status"] in BAD]
-        for row in bad[:NAMED]:
-            self.screen.warn(f"looper: {Path(row['folder']).name}: {row['status']}: {brief(row['reason'], 300)}")
+        bad = [(number, row) for number, row in enumerate(self.rows, 1) if row["status"] in BAD]
+        for number, row in bad[:NAMED]:
+            where = f"cell {number} of {self.cells}, {Path(row['folder']).name}"
+            self.screen.warn(f"looper: {where}: {row['status']}: {brief(row['reason'], 300)}")
         if len(bad) > NAMED:
             self.screen.warn(f"looper: {len(bad) - NAMED} more have failed; all are in results.csv.")
 

@@ -50,7 +50,7 @@ ROWS: list[dict[str, str]] = [
      "test": "def check(candidate):\n    assert candidate([5]) == [3]\n    assert candidate([]) == []\n"},
     {"task_id": "Own/0", "prompt": DOUBLED, "entry_point": "doubled",
      "canonical_solution": "    return number * 2\n",
-     "test": f"METADATA = {{}}\n\n\ndef check(candidate):\n    assert candidate(2) == 4\n    assert {SECRET} == 15_308\n"},
+     "test": f"def check(candidate):\n    assert candidate(2) == 4\n    assert {SECRET} == 15_308\n"},
     {"task_id": "Own/1", "prompt": VOWELS, "entry_point": "vowels",
      "canonical_solution": "    return sum(letter in 'aeiou' for letter in text.lower())\n",
      "test": "def check(candidate):\n    assert candidate('AE') == 2\n    assert candidate('') == 0\n"},

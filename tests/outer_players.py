@@ -105,13 +105,27 @@ SAYS: dict[str, Any] = {
 
 @dataclass
 class Heard:
-    """A question as it was when it was asked."""
+    """A question as it was asked."""
 
-    key: str
-    role: str
-    step: str
-    context: Mapping[str, Any]
-    prompt: str
+    question: Question
+    templates: Templates
+
+    @property
+    def key(self) -> str:
+        return self.question.key
+
+    @property
+    def step(self) -> str:
+        return self.question.step
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self.question.context
+
+    @property
+    def prompt(self) -> str:
+        """What a model would read."""
+        return "\n".join(message["content"] for message in self.templates.messages(self.question))
 
 
 @dataclass
@@ -129,18 +143,16 @@ class House:
     waiting: list[dict[str, Any]] = field(default_factory=list)
     present: bool = False
     """Whether the user sits at a terminal."""
-    templates: Templates | None = None
 
     def agent(self, role: str, step: str, task: Any) -> Any:
-        if step not in self.said and step not in SAYS and role not in ("user", "owner"):
-            if policy_of(task, None, step):
-                return Policy()
+        scripted = step in self.said or step in SAYS or role in ("user", "owner")
+        if not scripted and policy_of(task, None, step):
+            return Policy()
         return _Seat(self, role)
 
     def answer(self, question: Question) -> Reply:
-        words = self.templates or Templates(prompts={**self.design.prompts, **question.task.prompts})
-        prompt = "\n".join(message["content"] for message in words.messages(question))
-        self.asked.append(Heard(question.key, question.role, question.step, question.context, prompt))
+        words = Templates(prompts={**self.design.prompts, **question.task.prompts})
+        self.asked.append(Heard(question, words))
         told = {**SAYS, **self.said}.get(question.key, {**SAYS, **self.said}.get(question.step))
         if told is None and question.role == "user":
             return Human(self.answers, templates=words, waiting=self.waiting).answer(question)
@@ -213,7 +225,7 @@ class Played:
     @property
     def evidence(self) -> list[dict[str, Any]]:
         """Of the last verification."""
-        return self.notes("outer_verified")[-1]["evidence"]
+        return self.told["evidence"]
 
     def of(self, criterion: str) -> list[dict[str, Any]]:
         return [one for one in self.evidence if one["criterion"] == criterion]
@@ -239,14 +251,13 @@ def play(
     present: bool = False,
     episodes: Any = None,
     check: Callable[[], None] = lambda: None,
-    seed: int = 0,
     **settings: Any,
 ) -> Played:
     """A run in memory, or the rest of one whose journal is given."""
     loop = loop or outer(**settings)
     task, journal = task or document(), journal if journal is not None else Journal()
     house, ledger = House(loop, said or {}, answers or {}, present=present), Ledger(budget)
-    stage = Stage(task, house, journal, ledger, events=loop.events, episodes=episodes, check=check, seed=seed)
+    stage = Stage(task, house, journal, ledger, events=loop.events, episodes=episodes, check=check)
     return Played(execute(loop, Run(stage)), house, journal, ledger, task)
 
 
@@ -271,7 +282,8 @@ def killed(path: Path, at: int, said: Mapping[str, Any] | None = None, **more: A
     raise AssertionError("the run came to its end")
 
 
-CLOCK = ("ts", "seconds", "elapsed", "hash", "at")
+CLOCK = ("ts", "seconds", "elapsed", "hash", "at", "replaced")
+"""Fields that differ between two runs of the same story: times, and whether a kill came after the episode was kept."""
 
 
 def timeless(value: Any) -> Any:
@@ -284,8 +296,12 @@ def timeless(value: Any) -> Any:
 
 
 def tale(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The events of a run without what a clock says; fingerprints of inputs with times in them are left out."""
-    return [timeless(event.model_dump(mode="json", exclude={"inputs"})) for event in events]
+    """The steps of a run by their keys, without what a clock says: not their order, some are taken side by side.
+
+    Fingerprints of inputs are left out, some of which have a time in them.
+    """
+    told = [timeless(event.model_dump(mode="json", exclude={"inputs", "seq"})) for event in events]
+    return sorted(told, key=lambda event: str(event["key"]))
 
 
 class Store:

@@ -137,7 +137,9 @@ def test_a_process_that_a_candidate_leaves_behind_is_ended_with_it():
     began = "def began(pid):\n    return open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[19]\n"
     with Examiner(problem(CASES), Sandbox(), jobs=1, seconds=3.0) as examiner:
         (([pid, start],),) = examiner.values([leaves + began], [[0, 0]], "gcd")
-        assert examiner.values([looks + began], [[pid, start]], "gcd") == [[False]]  # its number may be another's by now
+        assert examiner.values([looks + began], [[pid, start]], "gcd") == [
+            [False]
+        ]  # its number may be another's by now
 
 
 def test_values_come_back_plain_with_errors_marked(cases):

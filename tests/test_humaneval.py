@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import ROOT
-from humaneval_problems import BASE, DOUBLED, ROUNDED, SECRET, TAIL, VOWELS, saved, task
+from humaneval_problems import BASE, DOUBLED, ROUNDED, SECRET, TAIL, saved, task
 from test_matrix import DESIGNS, run, shipped_budget
 
 from looper.agents.prompt import Templates

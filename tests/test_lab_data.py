@@ -51,7 +51,7 @@ def store(outputs: Path) -> Iterator[str]:
     pytest.importorskip("mlflow")
     place = Tracking(traces=False).place(outputs)
     MlflowStore(place)
-    folders = [folder for folder in sorted(outputs.glob("**/history.jsonl"))]
+    folders = sorted(outputs.glob("**/history.jsonl"))
     assert not sync(place, [file.parent for file in folders]).failed
     yield place.uri
     for name in os.environ.keys() - before.keys():
@@ -194,8 +194,8 @@ def test_what_an_older_looper_logged_is_refused_until_it_is_synced(outputs: Path
 def test_a_history_has_every_verdict_with_what_was_spent_up_to_it(outputs: Path):
     history = histories_of(outputs / "alone")
     assert list(history.columns) == list(HISTORY)
-    assert list(history["score"])[0] == 0.0
-    assert list(history["score"])[-1] == 1.0
+    assert history["score"].iloc[0] == 0.0
+    assert history["score"].iloc[-1] == 1.0
     assert history["inner"].is_monotonic_increasing
     assert bool(history["passed"].iloc[-1])
     assert (history["run"] == "alone").all()
@@ -409,11 +409,12 @@ def test_what_has_to_be_known_is_noted():
     notes = comparable(
         frame(
             known(tags={"fillers": "simulated 3", "checks_by": "model:x/y"}),
-            known("baseline", settings={"budget.outer": "40.0"}),
+            known("baseline", settings={"budget.outer": "40.0"}, tags={"forked_from": "other"}),
         )
     ).notes
     assert any("roles wrote checks of their own gate (model:x/y)" in note for note in notes)
     assert any("1 run(s) rest on a simulation" in note for note in notes)
+    assert any("1 run(s) are forks" in note for note in notes)
     assert any("Budgets are not equal" in note and "outer 40.0" in note for note in notes)
 
 
@@ -433,10 +434,8 @@ def test_the_hash_of_checks_changes_with_what_is_checked_and_not_with_words():
 
 
 def test_a_score_on_all_rules_counts_rules_to_come_as_failed():
-    rules = [
-        {"id": "a1", "severity": "fail", "weight": 2.0, "phase": "A"}, {"id": "a2", "severity": "warn", "weight": 1.0, "phase": "A"},
-        {"id": "b1", "severity": "fail", "weight": 2.0, "phase": "B"}, {"id": "b2", "severity": "info", "weight": 0.0, "phase": "B"},
-    ]  # fmt: skip
+    given = (("a1", "fail", 2.0, "A"), ("a2", "warn", 1.0, "A"), ("b1", "fail", 2.0, "B"), ("b2", "info", 0.0, "B"))
+    rules = [dict(zip(("id", "severity", "weight", "phase"), one, strict=True)) for one in given]
     criteria = {"rules": rules, "phases": [{"name": "A", "threshold": 0.8}, {"name": "B", "threshold": 0.9}]}
     assert on_all_rules(criteria, {"phase": "A", "score": 2 / 3, "failed": ["a2"]}) == pytest.approx(2 / 5)
     assert on_all_rules(criteria, {"phase": "B", "score": 0.75, "failed": ["a2"]}) == 0.75

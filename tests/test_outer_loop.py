@@ -1,6 +1,7 @@
 """GATHER and INTERVIEW of the outer loop, and its way through the phases (SPEC 5.1 to 5.4)."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,10 @@ def test_a_run_goes_through_all_phases_and_ends_verified() -> None:
 def test_each_transition_in_the_journal_is_one_of_the_diagram() -> None:
     run = play({"produce": letters(COOL, COLD, KIND)})
     paths = [one["path"] for one in run.notes("outer_updated")]
-    steps = {pair for path in paths for pair in zip(path, path[1:], strict=False)}
+    steps = {pair for path in paths for pair in pairwise(path)}
     assert steps <= {(here.value, there.value) for here, follows in TRANSITIONS.items() for there in follows}
     assert run.path == [*WHOLE[:5], *BACK, *BACK, *WHOLE[5:]]
-    assert all(later[: len(path)] == path for path, later in zip(paths, paths[1:], strict=False)), "no step is undone"
+    assert all(later[: len(path)] == path for path, later in pairwise(paths)), "no step is undone"
 
 
 def test_a_run_that_is_not_verified_ends_in_learn() -> None:
@@ -261,7 +262,7 @@ def test_questions_of_the_interview_are_put_once_and_answered_in_its_next_round(
 
 def test_a_check_that_passes_on_an_empty_result_does_not_count() -> None:
     empty = {"id": "no-x", "description": "there is no x in it", "severity": "must",
-             "verify": {"check": {"kind": "command", "command": ["true"]}}}  # fmt: skip
+             "verify": {"check": {"kind": "command", "argv": ["true"]}}}  # fmt: skip
     run = play({"ideal": ideal(criteria=[*IDEAL["criteria"], empty])})
     assert run.notes("completeness")[0]["says_nothing"] == ["no-x"]
     assert any('"no-x"' in line for line in run.notes("completeness")[0]["missing"])

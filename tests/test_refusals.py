@@ -39,7 +39,7 @@ WRONG = {
     "+task=dial seed=[1,2": "this value cannot be read",
     "+task=dial seed=range(3)": "--multirun",
     "+task=dial tracking=wandb": "there are: none, sqlite",
-    "+task=dial hydra/launcher=joblib": "there are: basic",
+    "+task=dial hydra/launcher=joblib": "add -m",
     "+task=dial agents.planer.model=human": "did you mean `planner`?",
     "+task=dial model=gpt-4o": "provider/name",
     "+task=dial model=ofline": "did you mean `offline`?",

@@ -288,7 +288,7 @@ def served() -> Any:
 
 
 def test_warming_raises_the_temperature_with_every_try(served: Any) -> None:
-    outcome, requests, _ = served(Retry(warming=(0, 0.1, 0.2)), [WRONG] * 4 + [RIGHT])
+    outcome, requests, _ = served(Retry(warming=[0, 0.1, 0.2]), [WRONG] * 4 + [RIGHT])
     assert end(outcome) == ("completed", "threshold_reached")
     assert [request["temperature"] for request in requests] == [0, 0.1, 0.2, 0.2, 0.2]
     assert [entry["temperature"] for entry in outcome.facts["log"]] == [0, 0.1, 0.2, 0.2, 0.2]

@@ -268,4 +268,4 @@ def test_rows_stand_in_the_order_of_the_command_and_what_failed_is_told_at_the_e
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].endswith("3 cells in " + str(tmp_path) + ", 2 at once; the same command continues it.")
     assert lines[2] == "three: completed (stable), score 1.00; usd 0.5"
-    assert lines[-1] == "looper: f2: failed: phase_error"
+    assert lines[-1] == "looper: cell 2 of 3, f2: failed: phase_error"

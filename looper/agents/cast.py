@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from looper.agents import confirming
+from looper.agents import ablated, confirming
 from looper.agents.confirming import Confirming
 from looper.agents.human import Human
 from looper.agents.policy import Policy, policy_of
@@ -24,6 +24,8 @@ BUILT_IN = ("offline", "policy", "simulated", "human", "recording")
 """Fillers that are not models; any other name is a LiteLLM model name."""
 WORDS = ("system", "prompt", "prompts")
 """Settings of a role that say how it is asked, whoever fills it."""
+NOT_HIS = ("model", ablated.SETTING)
+"""Settings of a role that are not those of who fills it."""
 
 
 @dataclass
@@ -51,6 +53,25 @@ class Seats:
     _made: dict[tuple[str, str], Agent] = field(default_factory=dict)
 
     def agent(self, role: str, step: str, task: Any) -> Agent:
+        ablation = ablated.of_role(self.roles.get(role), step)
+        if ablation is None:
+            return self._filled(role, step, task)
+        if (role, f"{step}, {ablation}") not in self._made:
+            self._made[role, f"{step}, {ablation}"] = self._ablated(ablation, role, step, task)
+        return self._made[role, f"{step}, {ablation}"]
+
+    def _ablated(self, ablation: ablated.Ablation, role: str, step: str, task: Any) -> Agent:
+        """Whoever stands in for a role; an oracle costs what a simulation of the role would."""
+
+        def simulation() -> Simulated:
+            played = self._filler(role, step, task) == "simulated"
+            return build(Simulated, *self._settings(role, Simulated)) if played else Simulated()
+
+        return ablated.stand_in(
+            ablation, step, task, self.design, lambda: self._filled(role, step, task), simulation
+        )  # fmt: skip
+
+    def _filled(self, role: str, step: str, task: Any) -> Agent:
         name = self._filler(role, step, task)
         if (role, name) not in self._made:
             agent = self._make(role, name, step, task)
@@ -110,7 +131,7 @@ class Seats:
             assert made is not None
             raise ConfigError(
                 f"model=offline: nobody can fill the role `{role}` for `{step}` on this task under "
-                f"loop={self.design.name}: its recording was made with loop={made.design}. Take that one, or give a "
+                f"{said(self.design.name)}: its recording was made with {said(made.design)}. Take that one, or give a "
                 f"model: model=openai/..., or agents.{role}.model=human."
             )
         if recording:
@@ -135,7 +156,7 @@ class Seats:
         """The group's settings, if the role did not change to another kind of filler, under the role's own."""
         known = {field.name for field in dataclasses.fields(kind)}
         given = self.roles.get(role) or {}
-        own = {key: value for key, value in given.items() if key != "model" and (key in known or key not in WORDS)}
+        own = {key: value for key, value in given.items() if key not in NOT_HIS and (key in known or key not in WORDS)}
         group = {key: value for key, value in self.model.items() if key != "name"}
         if "model" in given:
             group = {key: value for key, value in group.items() if key in known}
@@ -156,6 +177,12 @@ class Seats:
         from looper.agents.prompt import Templates
 
         return build(Templates, f"agents.{role}", self._words(role, task))
+
+
+def said(design: str) -> str:
+    """A design as it is given on the command line; `outer(inner)` is an outer loop and the design in it."""
+    outer, bracket, inner = design.removesuffix(")").partition("(")
+    return f"outer={outer} loop={inner}" if bracket else f"loop={design}"
 
 
 def shipped_recording(model: Mapping[str, Any], task: Any) -> str | None:

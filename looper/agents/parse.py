@@ -38,9 +38,22 @@ class Words:
 
 
 def answer(words: Words, returns: Any) -> Any:
-    """The answer of type `returns` in `words`; raises `Unparsable` with the outcome by name."""
+    """The answer of type `returns` in `words`; raises `Unparsable` with the outcome by name.
+
+    A type with `of_words(text)` may also be given without JSON: it says itself what a text stands for, or None.
+    """
     _check_ending(words)
-    value = extract(words.text)
+    try:
+        return _valid(extract(words.text), returns)
+    except Unparsable:
+        read = getattr(returns, "of_words", None)
+        value = read(words.text) if read else None
+        if value is None:
+            raise
+        return value
+
+
+def _valid(value: Any, returns: Any) -> Any:
     try:
         return returns.model_validate_json(json.dumps(value))
     except ValidationError as error:

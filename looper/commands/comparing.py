@@ -131,6 +131,7 @@ def lines_of(comparison: Any, report: Path) -> list[str]:
     ]
     lines += ["", *columns([head for head, _ in shown.heads], [list(row) for row in shown.rows]), ""]
     lines += [f"- {line}" for line in conclusions(comparison)]
+    lines += roles_of(comparison)
     lines += ["", "not shown:", *(f"- {line}" for line in limits(comparison))]
     lines += [f"- note: {line}" for line in comparison.notes]
     if rivals := rivals_told(comparison):
@@ -138,6 +139,17 @@ def lines_of(comparison: Any, report: Path) -> list[str]:
     if len(comparison.refused):
         lines += ["", f"refused: {len(comparison.refused)} runs", *_refusals(comparison)]
     return [*lines, "", f"report: {report}"]
+
+
+def roles_of(comparison: Any) -> list[str]:
+    """What each role is worth, where roles were ablated."""
+    from looper.lab.report.tables import roles
+
+    table = roles(comparison)
+    if table is None:
+        return []
+    return ["", "what each role is worth (whole design minus ablated):", "",
+            *columns([head for head, _ in table.heads], [list(row) for row in table.rows])]  # fmt: skip
 
 
 def _refusals(comparison: Any) -> list[str]:

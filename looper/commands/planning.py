@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from looper.lab.planning import Arm, Forecast
 
 UNKNOWN = "unknown"
+TOLD = 100
+"""Cells between two lines on standard error: composing one takes some 30 ms."""
 FEW = 10
 """Tasks below which an exact test has less power than the t test of a plan (experiments/benchmarks/laboratory.py)."""
 HEADS = ("arm", "cells", "", "calls", "tokens", "USD", "time", "detectable", "from")
@@ -29,7 +32,7 @@ class Planner:
     def __init__(self) -> None:
         self.arms: dict[str, Arm] = {}
         self.root = Path("outputs")
-        self.cells = 0
+        self.cells = self._all = 0
         self._cell: list[str] = []
         self._swept: list[str] = []
         self._name = "plan"
@@ -56,10 +59,13 @@ class Planner:
     @contextmanager
     def sweeping(self, folder: Path, cells: Sequence[Sequence[str]]) -> Iterator[None]:
         self._swept = [key for key in swept(cells) if not key.startswith("task.")]
+        self._all = len(cells)
         yield
 
     def begin(self, overrides: Sequence[str]) -> bool:
         self._cell = [text.lstrip("+") for text in overrides]
+        if self.cells and self.cells % TOLD == 0:
+            print(f"looper: {self.cells} of {self._all} cells looked at", file=sys.stderr)
         return True
 
     def refuse(self, error: Exception) -> None:
@@ -122,7 +128,9 @@ class Planner:
         )
         found.append("found four times out of five (two-sided 5 %, Holm over the arms), at the spread of those runs.")
         if 1 < tasks < FEW and any(line.detectable is not None for line in lines):
-            found.append(f"with fewer than {FEW} tasks the exact test finds less than that: in 73 % of cases at 8 tasks.")
+            found.append(
+                f"with fewer than {FEW} tasks the exact test finds less than that: in 73 % of cases at 8 tasks."
+            )
         return found
 
     def close(self) -> None:

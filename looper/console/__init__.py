@@ -13,7 +13,7 @@ from typing import Any, Self, TextIO
 
 from pydantic_core import to_jsonable_python
 
-from looper.agents import cast
+from looper.agents import ablated, cast
 from looper.agents.human import example, from_file, only_word_field, only_yes_no_field, understand
 from looper.console.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
 from looper.console.gauge import Gauge
@@ -168,7 +168,16 @@ def announcement(parts: Parts, folder: Folder, resumed: bool) -> list[str]:
 
 
 def who(config: dict[str, Any], role: str, parts: Parts | None = None) -> str:
-    """Who fills a role, for people; a recording and a simulation are called what they are."""
+    """Who fills a role, for people; a recording, a simulation and a stand-in are called what they are."""
+    ablation = ablated.of_role((config.get("agents") or {}).get(role))
+    if ablation is None:
+        return _filler(config, role, parts)
+    told = f"{ablated.TOLD[ablation.how]} (ablate={ablation})"
+    whole = ablation.how != ablated.SHUFFLED and not ablation.step
+    return told if whole else f"{_filler(config, role, parts)}; {told}"
+
+
+def _filler(config: dict[str, Any], role: str, parts: Parts | None) -> str:
     steps = getattr(parts.loop, "steps", {}).get(role, ()) if parts else ()
     name, more = cast.who(config, role, steps, parts.task if parts else None, parts.loop if parts else None)
     if name in LABELS:

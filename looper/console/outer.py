@@ -1,6 +1,7 @@
 """What is said of an outer loop: a line per phase while it goes on, a few lines on where it stands (document 000)."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from looper.journal import Event, load_payload
 
 MOST = 12
 """Gaps and criteria that are listed; the files have all."""
+DATA = re.compile(r"----- begin data (\w+) (\w+) -----\n(.*?)\n----- end data \1 \2 -----", re.DOTALL)
+"""What a rendered prompt holds as data: name, code, text."""
 
 
 class Phases:
@@ -56,7 +59,9 @@ def complete_lines(found: Mapping[str, Any]) -> list[str]:
 
 def gathered_lines(found: Mapping[str, Any]) -> list[str]:
     """Domain, what is not known, and the answers with who gave them."""
-    lines = [f"domain: {found['domain']} (its words: {found['confidence']:.2f})"]
+    from looper.loops.gather_verify.output import domain
+
+    lines = [f"domain: {domain(found)}"]
     lines += [f"unknown: {brief(one, 200)}" for one in found["current"]["unknowns"][:MOST]]
     lines += [f"earlier run: {brief(one['lesson'], 200)}" for one in found["episodes"]]
     for one in found["answers"]:
@@ -79,8 +84,10 @@ def interviewed_lines(found: Mapping[str, Any]) -> list[str]:
 
 def verdict_lines(found: Mapping[str, Any]) -> list[str]:
     """Score, layers, gaps and anti-criteria that were hit."""
-    layers = ", ".join(f"{name} {'unknown' if v is None else f'{v:.2f}'}" for name, v in found["layers"].items())
-    lines = [f"{found['outcome']} {found['score']:.3f} ({layers}): {brief(found['why'], 300)}"]
+    from looper.loops.gather_verify.output import cut
+
+    layers = ", ".join(f"{name} {'unknown' if v is None else cut(v)}" for name, v in found["layers"].items())
+    lines = [f"{found['outcome']} {cut(found['score'])} ({layers}): {brief(found['why'], 300)}"]
     lines += [f"  hit: {brief(one, 200)}" for one in found["hits"]]
     lines += [f"  gap: {gap_line(one)}" for one in found["gaps"][:MOST]]
     more = len(found["gaps"]) - MOST
@@ -91,12 +98,28 @@ def gap_line(gap: Mapping[str, Any]) -> str:
     return f"{brief(gap['criterion'], 60)} ({gap['severity']}, {gap['layer']}): {brief(gap['problem'], 200)}"
 
 
+def asked_lines(state: Mapping[str, Any]) -> Iterator[str]:
+    """The questions of GATHER and INTERVIEW that wait for the user, with their choices by number."""
+    waiting = state.get("waiting") or {}
+    for asked in (waiting, *waiting.get("others", [])):
+        if asked.get("step") != "answer":
+            continue
+        parts = [(name, text) for name, _, text in DATA.findall(asked["prompt"])]
+        said = dict(parts)
+        yield from (f"not taken: {brief(text, 300)}" for name, text in parts if name == "refused")
+        yield f"question: {brief(said.get('question', asked['prompt']), 500)}"
+        yield from (f"  why it matters: {brief(text, 500)}" for name, text in parts if name == "why")
+        choices = [text for name, text in parts if name == "choice"]
+        yield from (f"  {number}: {brief(text, 300)}" for number, text in enumerate(choices, 1))
+        yield from (f"  without an answer: {brief(text, 300)}" for name, text in parts if name == "default")
+
+
 def outer_shown(state: Mapping[str, Any]) -> list[str]:
     """Where the outer loop stands, for status and summary; nothing without one."""
     told = state.get("outer_loop")
     if not told:
         return []
-    lines = [f"outer loop: {' > '.join(_short(told['path']))}"]
+    lines = [*asked_lines(state), f"outer loop: {' > '.join(_short(told['path']))}"]
     lines += gathered_lines(told["gathered"])[:1] if told["gathered"] else []
     lines += interviewed_lines(told["interviewed"]) if told["interviewed"] else []
     lines += verdict_lines(told["verdicts"][-1]) if told["verdicts"] else []

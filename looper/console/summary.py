@@ -142,8 +142,10 @@ def final_summary(story: Story) -> list[str]:
 
 
 def design_of(state: Mapping[str, Any]) -> str:
-    """The design, and the outer loop around it."""
-    return state["design"] if state.get("outer", "none") == "none" else f"{state['design']} under {state['outer']}"
+    """The design, the outer loop around it, and what was ablated."""
+    name = state["design"] if state.get("outer", "none") == "none" else f"{state['design']} under {state['outer']}"
+    ablation = (state.get("setup") or {}).get("ablate")
+    return f"{name}, ablate={ablation}" if ablation else name
 
 
 def tasks_shown(state: Mapping[str, Any]) -> list[str]:

@@ -1,13 +1,14 @@
 """The most that a run can take, from caps, unit prices and what one call can cost at worst."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from looper.agents.cast import Seats
 from looper.launch import Parts
 from looper.run import KEPT_PROMPT
+from looper.tasks.environment import AskedProbe
 
 ASKED: Mapping[str, tuple[str, ...]] = {
     "planner": ("plan", "replan", "evaluate"), "policy": ("decide",), "actor": ("act",), "writer": ("write",),
@@ -69,12 +70,27 @@ def metered(parts: Parts) -> list[tuple[str, str, Any]]:
     """Role, step and agent of all questions that are answered by calls that cost tokens."""
     model, seats = parts.config.get("model") or {"name": "offline"}, parts.config.get("agents") or {}
     cast = Seats(model, seats, confirmed=True, design=parts.loop)
-    own = getattr(parts.loop, "steps", {})
-    roles = dict.fromkeys([*getattr(parts.loop, "roles", {}), *getattr(parts.task, "roles", {})])
-    paid = [role for role in roles if ((seats.get(role) or {}).get("model") or model["name"]) not in UNPAID]
-    asked = [(role, step) for role in paid for step in own.get(role) or ASKED.get(role, (role,))]
-    known = [(role, step, cast.agent(role, step, parts.task)) for role, step in asked]
+    asked = [*_of_design(parts.loop), *_of_task(parts.task)]
+    paid = [one for one in asked if ((seats.get(one[0]) or {}).get("model") or model["name"]) not in UNPAID]
+    known = [(role, step, cast.agent(role, step, parts.task)) for role, step in dict.fromkeys(paid)]
     return [(role, step, agent) for role, step, agent in known if getattr(agent, "metered", False)]
+
+
+def _of_design(loop: Any) -> Iterator[tuple[str, str]]:
+    """Role and step of a design's own questions."""
+    told = getattr(loop, "steps", {})
+    for role in getattr(loop, "roles", {}):
+        for step in told.get(role) or ASKED.get(role, (role,)):
+            yield role, step
+
+
+def _of_task(task: Any) -> Iterator[tuple[str, str]]:
+    """Role and step of what a task has asked: its probes, and the writer behind a policy."""
+    for probe in task.probes():
+        if isinstance(probe, AskedProbe):
+            yield probe.role, probe.step
+    if hasattr(task, "work"):
+        yield "writer", "write"
 
 
 def most_calls(parts: Parts, steps: Iterable[str]) -> float | None:

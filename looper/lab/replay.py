@@ -30,9 +30,8 @@ from looper.run import Run, execute
 from looper.stage import Stage
 from looper.types import Agent, Outcome, Question, Reply
 
-NEVER = frozenset({"deliver", "learn", "recall"})
-"""Steps that write into what is not the run's own (the user's folder, the store of episodes), or read what other runs
-have written there since."""
+NEVER = frozenset({"deliver"})
+"""A step that writes into the user's own folder."""
 HERE = "(folder of the run)"
 OUTCOME = "outcome"
 OTHERS = ("waiting", "sweep_budget")

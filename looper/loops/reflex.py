@@ -6,13 +6,17 @@ confirm --> PLAN --> PRODUCE || PREPARE --> EVALUATE --failed--> CRITIQUE --> RE
              +-------------------------------- next iteration -------------------------+
 """
 
+import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PositiveInt
+from pydantic import BaseModel, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, Interruption, PhaseError
+from looper.loops import ablation
+from looper.loops.ablation import NoCritique
 from looper.loops.confirm import confirm, note, propose
 from looper.loops.look import look, steps
 from looper.loops.prepare import prepare
@@ -20,7 +24,7 @@ from looper.loops.progress import Progress
 from looper.run import Run
 from looper.tasks.contracts import Critique, by_rules, with_regressions, written
 from looper.tasks.environment import Task
-from looper.types import STRICT, Outcome
+from looper.types import STRICT, Outcome, Question
 
 MET = ("threshold_reached", "no_major_issues")
 """Reasons of a run that is completed; they come before every other one (SPEC 2.4)."""
@@ -62,6 +66,10 @@ class Reflex:
         "critique": "critique_done",
     }
 
+    needed: ClassVar[Mapping[str, str]] = ablation.NEEDED
+    """Roles that cannot be ablated, and why."""
+    redrawn: ClassVar[Mapping[str, Sequence[Any]]] = {}
+
     def run(self, task: Task, run: Run) -> Outcome:
         cycle = Cycle(self, task, run)
         try:
@@ -74,6 +82,24 @@ class Reflex:
         except Interruption as end:
             end.facts.update(cycle.facts())
             raise
+
+    # Ablation (looper.agents.ablated)
+
+    def spare(self, task: Task) -> Mapping[str, Sequence[str]]:
+        """Roles that a run on this task could do without; where nobody writes, the plan is where the work begins."""
+        return {role: self.steps[role] for role in ablation.SPARE} if written(task) else {}
+
+    def without(self, step: str) -> Callable[[Question], BaseModel]:
+        """An answer that says nothing."""
+        return ablation.WITHOUT[step]
+
+    def oracle(self, step: str, task: Task) -> Callable[[Question, random.Random], BaseModel] | None:
+        """What the checks say, to the letter; nobody knows the right checks."""
+        return ablation.ORACLES.get(step)
+
+    def names(self, question: Question, answer: BaseModel) -> list[str]:
+        """Ids of the rules that an answer may be about."""
+        return ablation.rules_in(question)
 
 
 class Cycle:
@@ -190,7 +216,7 @@ class Cycle:
         """Why there can be no REFINE, because nobody could pay to evaluate it (SPEC 2.1)."""
         asked = {"act": "refiner", "plan": "planner"} | ({"critique": "critic"} if self.written else {})
         agents = {step: self.run.stage.cast.agent(role, step, self.task) for step, role in asked.items()}
-        paid = [step for step, agent in agents.items() if getattr(agent, "kind", "model") != "policy"]
+        paid = [step for step, agent in agents.items() if _filler(agent) != "policy"]
         if turn.affords(*paid, *steps(self.task, self.state)):
             return None
         return "budget_exhausted" if turn.affords() else "time_limit"
@@ -198,10 +224,11 @@ class Cycle:
     def improve(self, turn: Run, verdict: Evaluation) -> Critique:
         """CRITIQUE of the failed rules, and REFINE of what it names."""
         critique = self.criticise(turn, verdict)
+        told = critique if critique.issues else None
         before = self.state
         change: Any = turn.ask(
             "refiner", self.task.answer("act"), step="act", **turn.brief, state=self.state, signals=self.signals,
-            history=list(self.history), critique=critique,
+            history=list(self.history), critique=told,
         )  # fmt: skip
         if not getattr(change, "done", False):
             self.state = turn.do("apply", self.task.apply, before, change, quantity=self.task.quantity(change))
@@ -218,21 +245,32 @@ class Cycle:
             turn.note("critique_done", **critique.model_dump(mode="json"))
             return critique
         said = self.asked(turn, verdict, notes)
+        if self.critic in (
+            "left out",
+            "shuffled",
+        ):  # what code knows must not stand in for what the critic was kept from saying
+            return said
         critique = with_regressions(said, regressions, notes)
         if critique != said:
             turn.note("critique_done", **critique.model_dump(mode="json"))
         return critique
 
+    @property
+    def critic(self) -> str:
+        """How the critic is ablated: `left out`, `shuffled`, `oracle`, or not at all."""
+        return str(getattr(self.run.stage.cast.agent("critic", "critique", self.task), "ablated", ""))
+
     def asked(self, turn: Run, verdict: Evaluation, notes: dict[str, str]) -> Critique:
-        """The critic's answer, sent back once if it names a rule that did not fail."""
+        """The critic's answer, sent back once if it names a rule that did not fail; a shuffled one names any."""
         refused = ""
+        kind = NoCritique if self.critic == "left out" else Critique
         for _attempt in range(2):
             critique = turn.ask(
-                "critic", Critique, step="critique", **turn.brief, state=self.state, evaluation=verdict, notes=notes,
+                "critic", kind, step="critique", **turn.brief, state=self.state, evaluation=verdict, notes=notes,
                 regressions=self.progress.regressions, refused=refused,
             )  # fmt: skip
             strange = [issue.rule for issue in critique.issues if issue.rule not in verdict.failed]
-            if not strange:
+            if not strange or self.critic == "shuffled":
                 return critique
             refused = f"{', '.join(strange)}: these rules did not fail, or do not exist"
         raise PhaseError(f"critic: {refused}, twice.")
@@ -258,3 +296,8 @@ class Cycle:
             "iterations": len(self.history), "phase": self.phase, "blocked": self.progress.blocked,
             "stagnation_count": self.progress.stagnant, "log": self.history,
         }  # fmt: skip
+
+
+def _filler(agent: Any) -> str:
+    """The kind of who fills a role, also behind shuffled answers."""
+    return getattr(agent, "behind", "") or getattr(agent, "kind", "model")

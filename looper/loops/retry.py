@@ -23,7 +23,7 @@ class Retry:
 
     max_tries: PositiveInt = 100
     """A rail: the budget ends a run long before, at 2.0 outer units a draw."""
-    warming: tuple[Annotated[float, Field(ge=0, le=2)], ...] = ()
+    warming: list[Annotated[float, Field(ge=0, le=2)]] = Field(default_factory=list)
     """Temperature of each try in turn, 0 to 2, the last one for all that follow; empty: as the model is configured.
     "Warming" of Kapoor et al. (2024), AI Agents That Matter, is [0, 0.1, 0.2, 0.3, 0.4, 0.5] with max_tries 6. Only
     models have a temperature."""

@@ -158,7 +158,7 @@ class Record:
     def __post_init__(self) -> None:
         self._spending = Spending()
         self._gate = Gate()
-        self._iteration = 0
+        self._iteration = self._verified = 0
         self._now: dict[str, float] = {}
         self._at = 0
         self._tries: dict[str, int] = {}
@@ -183,17 +183,14 @@ class Record:
         self._at = moment(event)
         self._spending.add(event)
         self._gate.hear(event)
+        told = {
+            "evaluation_done": self._judge, "setup_confirmed": self._agree, "iteration_advanced": self._try,
+            "tasks_updated": self._tree, "completeness": self._interview, "outer_verified": self._verify,
+        }.get(event.event)  # fmt: skip
         if event.event in ("run_started", "resumed"):
             self._begin(event)
-        elif event.event == "evaluation_done":
-            self._judge(load_payload(self.folder, event))
-        elif event.event == "setup_confirmed":
-            self._gate.set(load_payload(self.folder, event).get("criteria"))
-            self.tags.update(self._gate.tags())
-        elif event.event == "iteration_advanced":
-            self._try(load_payload(self.folder, event))
-        elif event.event == "tasks_updated":
-            self._tree(load_payload(self.folder, event))
+        elif told is not None:
+            told(load_payload(self.folder, event))
         elif event.event in TERMINAL | {"paused"} and not event.key:
             self._end(event)
         if event.key and event.event not in ("call_started", "call_done") and event.step != "affords":
@@ -210,6 +207,7 @@ class Record:
             named |= {"origin": "origin", "model": "model", "config_hash": "config_hash"}
             self.tags.update({tag: _word(setup.get(name)) for tag, name in named.items()})
             self.tags["run_id"] = event.run_id
+            self.tags |= {name: str(setup[name]) for name in ("ablate",) if name in setup}
             self._fork(setup.get("forked") or {})
             self.tags |= {f"version.{name}": _word(made) for name, made in (setup.get("versions") or {}).items()}
             self._gate.set(setup.get("criteria"))
@@ -227,6 +225,20 @@ class Record:
             known |= {"blockers": len(verdict.get("blockers") or []), "score_on_all_rules": self._gate.judge(verdict)}
             self._now.update(_numbers(known))
             self.evaluated.append({"step": self._iteration, **_numbers(known), **self._spending.totals()})
+
+    def _agree(self, agreed: Any) -> None:
+        self._gate.set(agreed.get("criteria"))
+        self.tags.update(self._gate.tags())
+
+    def _interview(self, found: Any) -> None:
+        """How complete the ideal state is, by the round of the interview (SPEC 5.3)."""
+        self._log({"completeness": found["score"]}, found["round"])
+
+    def _verify(self, found: Any) -> None:
+        """What a verification of an outer loop came to, by its number (SPEC 5.5)."""
+        self._verified += "relaxed" not in found
+        known = {f"verification.{layer}": value for layer, value in found["layers"].items()}
+        self._log(_numbers({"verification": found["score"], "gaps": len(found["gaps"]), **known}), self._verified)
 
     def _try(self, entry: Any) -> None:
         """What a round came to, or a coder's change: the task's score, by the number of its try (issue 5, View)."""
@@ -271,6 +283,7 @@ class Record:
             "model_calls": spent["calls"], "planner_calls": facts.get("planner_calls"),
             "inner_steps": facts.get("inner_steps"), "attempts": facts.get("attempts"), "pivots": facts.get("pivots"),
             "seconds": spent["seconds"], "iterations": self._iteration,
+            "loop_backs": (facts.get("outer") or {}).get("loops"),
         }  # fmt: skip
         self._log(_numbers(known))
 

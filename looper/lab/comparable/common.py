@@ -63,6 +63,8 @@ def told(sieve: Sieve) -> None:
     for kind in sorted(set(runs["synthetic"]) - {""}):
         count = int((runs["synthetic"] == kind).sum())
         sieve.notes.append(f"{count} run(s) rest on a {kind}: they say nothing about a model at work today.")
+    if forks := int((runs["forked"] != "").sum()):
+        sieve.notes.append(f"{forks} run(s) are forks: they share their first steps with the run that they come from.")
     caps = {label: _caps(own) for label, own in runs.groupby("label", sort=False)}
     if len(set(caps.values())) > 1:
         each = "; ".join(f"{label}: {words}" for label, words in caps.items())

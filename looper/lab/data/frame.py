@@ -31,6 +31,7 @@ COLUMNS = {
     "config_hash": "all settings that matter", "sweep": "name, or none", "experiment": "of conf/experiment, or none",
     "model": "who fills the roles", "fillers": "who answered how often", "synthetic": "recording, simulation, or empty",
     "version": "of looper", "versions": "of what prices and checks depend on", "origin": "the task's own label",
+    "forked": "the run that it is a fork of, or empty",
     "started": "milliseconds since 1970", "where": "folder, or store and MLflow's run id",
     "settings": "resolved, flat", "trouble": "why the record cannot be used, empty if it can",
 }  # fmt: skip
@@ -79,6 +80,7 @@ def _row(known: Known) -> dict[str, Any]:
         "task_hash": digest({key: value for key, value in settings.items() if _of_task(key)}),
         "fillers": tags.get("fillers", "none"), "synthetic": synthetic(tags.get("fillers", "")),
         "version": made_with["looper"], "versions": json.dumps(made_with), "origin": tags.get("origin", ""),
+        "forked": tags.get("forked_from", ""),
         "started": known.started, "where": known.where, "settings": dict(settings), "trouble": known.trouble,
     }  # fmt: skip
 

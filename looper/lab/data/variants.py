@@ -9,6 +9,8 @@ import pandas as pd
 from looper.launch import VOLATILE
 
 ELSEWHERE = (*VOLATILE, "sweep")
+ABLATE = "ablate"
+"""The setting that takes a role away (looper.lab.ablation)."""
 LONGEST = 32
 """Characters of a setting's value in a label."""
 Settings = Mapping[str, str]
@@ -84,6 +86,8 @@ def _enough(keys: set[str], settings: Sequence[Settings]) -> list[str]:
 
 def _words(keys: Sequence[str], settings: Settings) -> Iterator[str]:
     for key in keys:
+        if key == ABLATE and key not in settings:
+            continue  # the whole design has its plain name
         yield f"{_short(key)}={_brief(settings.get(key, 'not set'))}"
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from looper.errors import ConfigError
 from looper.lab import statistics
+from looper.lab.ablation import worth, worthwhile
 from looper.lab.comparable import comparable
 from looper.lab.data import Source, histories_of, runs_of
 from looper.lab.data.frame import Frame
@@ -48,8 +49,12 @@ class Comparison:
     """`statistics.gate_truth`; None where no task has hidden checks."""
     grid: Frame = field(default_factory=pd.DataFrame)
     """`statistics.per_task`."""
+    roles: Frame | None = None
+    """`looper.lab.ablation.worth`; None where no role was ablated, or costs are compared."""
     missing: tuple[str, ...] = ()
     """Trivial rivals that were not run (SPEC 6.4)."""
+    lost: tuple[str, ...] = ()
+    """Designs that were run, of which no run can be compared."""
     read: int = 0
     """Runs that were read, refused ones included."""
 
@@ -94,7 +99,9 @@ def compared(
         pairs=statistics.all_pairs(runs, value=column, margin=told, seed=seed, lower_is_better=cost),
         history=history, curves=_curves(history, runs, seed), fronts=_fronts(runs, seed),
         gates=statistics.gate_truth(runs) if runs["holdout"].notna().any() else None,
-        grid=_grid(runs, column, cost), missing=missing(runs) if rivals else (),
+        grid=_grid(runs, column, cost), roles=None if cost else _roles(runs, column, told, seed),
+        missing=missing(chosen) if rivals else (),
+        lost=tuple(sorted(set(chosen["label"]) - set(runs["label"]))),
     )  # fmt: skip
 
 
@@ -150,6 +157,10 @@ def _grid(runs: Frame, column: str, cost: bool) -> Frame:
     if not cost:
         return grid
     return grid.assign(best=grid["mean"] <= grid.groupby("task")["mean"].transform("min") + 1e-12)
+
+
+def _roles(runs: Frame, column: str, margin: float, seed: int) -> Frame | None:
+    return worth(runs, value=column, margin=margin, seed=seed) if worthwhile(runs) else None
 
 
 def _history(runs: Frame) -> Frame:

@@ -11,7 +11,10 @@ from looper.lab.report import tables, words
 from looper.lab.report.comparison import Comparison
 from looper.lab.report.drawings import published_points
 
-PUBLISHED = "Grey: published. Coloured: the runs of this report, mean USD of a run times the number of problems."
+PUBLISHED = (
+    "Grey with a letter: published, see the table. Coloured: the runs of this report, mean USD of a run times the "
+    "number of problems."
+)
 
 
 def content(comparison: Comparison, svg: Mapping[str, str]) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def content(comparison: Comparison, svg: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _tables(comparison: Comparison, reference: Frame | None) -> dict[str, Any]:
-    named = ("arms", "differences", "tests", "costs", "fronts", "gates", "refused", "refusals", "by_task")
+    named = ("arms", "differences", "roles", "tests", "costs", "fronts", "gates", "refused", "refusals", "by_task")
     found = {name: getattr(tables, name)(comparison) for name in named}
     return found | {"published": None if reference is None else tables.published(reference)}
 

@@ -39,4 +39,5 @@ def published_points(comparison: Comparison) -> Frame | None:
         return None
     from looper.lab.reference import reference
 
-    return reference()
+    points = reference().sort_values("usd", ignore_index=True)
+    return points.assign(letter=[chr(ord("A") + place) for place in range(len(points))])

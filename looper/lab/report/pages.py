@@ -64,7 +64,8 @@ def frames(comparison: Comparison) -> dict[str, Frame]:
     found["refused"] = comparison.refused
     found |= {f"anytime-{account}": frame for account, frame in comparison.curves.items()}
     found |= {f"front-{account}": frame for account, frame in comparison.fronts.items()}
-    return found | ({"gates": comparison.gates} if comparison.gates is not None else {})
+    parts = {"gates": comparison.gates, "roles": comparison.roles}
+    return found | {name: frame for name, frame in parts.items() if frame is not None}
 
 
 def as_json(comparison: Comparison, report: Path | None = None) -> str:
@@ -74,7 +75,9 @@ def as_json(comparison: Comparison, report: Path | None = None) -> str:
         "runs": len(comparison.runs), "tasks": int(comparison.runs["task"].nunique()),
         "seeds": sorted({int(seed) for seed in comparison.runs["seed"]}),
         "synthetic": sorted(set(comparison.runs["synthetic"]) - {""}),
-        "designs": comparison.table.to_dict("records"), "conclusions": words.conclusions(comparison),
+        "designs": comparison.table.to_dict("records"),
+        "roles": [] if comparison.roles is None else comparison.roles.to_dict("records"),
+        "conclusions": words.conclusions(comparison),
         "limits": words.limits(comparison), "notes": comparison.notes, "refused": comparison.refused.to_dict("records"),
         "missing_rivals": list(comparison.missing), "add_rivals": words.rivals_told(comparison),
         "report": None if report is None else str(report),

@@ -3,6 +3,7 @@
 Series differ by colour, marker and line, so that no reader depends on colour (palette after Okabe and Ito 2008).
 """
 
+import contextlib
 import io
 import re
 import textwrap
@@ -41,31 +42,33 @@ def placeholder(place: int) -> str:
 
 
 class Drawing:
-    """One figure; `svg` gives it as a text for a page, `file` as one that stands alone."""
+    """One figure in looper's style: `with Drawing(...) as drawing: drawing.axes...; return drawing.svg()`."""
 
     def __init__(self, name: str, title: str, height: float):
+        self.name, self.title, self.height = name, title, height
+        self._style = contextlib.ExitStack()
+
+    def __enter__(self) -> "Drawing":
         import matplotlib
         from matplotlib.figure import Figure
 
-        self.name, self.title = name, title
-        self._style = matplotlib.rc_context(STYLE)
-        self._style.__enter__()
-        try:
-            self.figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        with contextlib.ExitStack() as style:
+            style.enter_context(matplotlib.rc_context(STYLE))
+            self.figure = Figure(figsize=(WIDTH, self.height), layout="constrained")
             self.axes = self.figure.add_subplot()
             self.axes.grid(axis="x")
             self.axes.set_axisbelow(True)
-        except BaseException:
-            self._style.__exit__(None, None, None)
-            raise
+            self.axes.locator_params(axis="x", nbins=6)
+            self._style = style.pop_all()
+        return self
 
-    def done(self) -> str:
+    def __exit__(self, *_: object) -> None:
+        self._style.close()
+
+    def svg(self) -> str:
         """The drawing as SVG for a page."""
         text = io.StringIO()
-        try:
-            self.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        finally:
-            self._style.__exit__(None, None, None)
+        self.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
         return page_svg(text.getvalue(), self.name, self.title)
 
 
@@ -104,47 +107,50 @@ def wrapped(label: str, width: int = 24) -> str:
 
 def forest(table: Frame, baseline: str, what: str, margin: float) -> str:
     """Each design's difference from the baseline with its interval, the margin as a band."""
-    drawing = Drawing(
+    with Drawing(
         "forest", f"Forest plot: difference in {what} from {baseline} with 95 % intervals", 1.3 + 0.5 * len(table)
-    )
-    axes = drawing.axes
-    axes.axvspan(-margin, margin, color=FAINT, alpha=0.18, linewidth=0)
-    axes.axvline(0, color=INK, linewidth=1)
-    for place, row in enumerate(table.to_dict("records")):
-        colour = placeholder(place + 1)
-        if pd.notna(row["low"]) and pd.notna(row["high"]):
-            axes.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2.5, solid_capstyle="butt")
-        axes.plot([row["difference"]], [place], MARKERS[(place + 1) % len(MARKERS)], color=colour, markersize=8)
-        axes.annotate(
-            row["verdict"], (row["difference"], place), (0, 9), textcoords="offset points", ha="center", fontsize=10
-        )
-    axes.set_yticks(range(len(table)), [wrapped(str(name)) for name in table["design"]])
-    axes.set_ylim(len(table) - 0.5, -0.75)
-    axes.set_xlabel(f"difference in {what} from {wrapped(baseline, 60)}")
-    return drawing.done()
+    ) as drawing:
+        axes = drawing.axes
+        axes.axvspan(-margin, margin, color=FAINT, alpha=0.18, linewidth=0)
+        axes.axvline(0, color=INK, linewidth=1)
+        for place, row in enumerate(table.to_dict("records")):
+            colour = placeholder(place + 1)
+            if pd.notna(row["low"]) and pd.notna(row["high"]):
+                axes.plot([row["low"], row["high"]], [place, place], color=colour, linewidth=2.5, solid_capstyle="butt")
+            axes.plot([row["difference"]], [place], MARKERS[(place + 1) % len(MARKERS)], color=colour, markersize=8)
+            axes.annotate(
+                row["verdict"], (row["difference"], place), (0, 9), textcoords="offset points", ha="center", fontsize=10
+            )
+        axes.set_yticks(range(len(table)), [wrapped(str(name)) for name in table["design"]])
+        axes.set_ylim(len(table) - 0.5, -0.75)
+        axes.set_xlabel(f"difference in {what} from {wrapped(baseline, 60)}")
+        return drawing.svg()
 
 
 def curves(frame: Frame, designs: Sequence[str], account: str, unit: str) -> str:
     """Best score so far against what was spent, mean over runs with its band."""
-    drawing = Drawing(
+    with Drawing(
         f"anytime-{account}", f"Anytime curve: best gate score so far against {unit} spent", 3.6 + 0.22 * len(designs)
-    )
-    axes = drawing.axes
-    for place, design in enumerate(designs):
-        own = frame[frame["design"] == design]
-        colour = placeholder(place)
-        axes.plot(
-            own["spent"], own["mean"], color=colour, linestyle=LINES[place % len(LINES)], label=wrapped(design, 60),
-            marker=MARKERS[place % len(MARKERS)], markevery=max(1, len(own) // 6), markersize=6, drawstyle="steps-post",
-        )  # fmt: skip
-        if own["low"].notna().all():
-            axes.fill_between(own["spent"], own["low"], own["high"], color=colour, alpha=0.14, linewidth=0, step="post")
-    axes.set_ylim(-0.02, 1.04)
-    axes.set_xlim(left=0)
-    axes.set_xlabel(f"{unit} spent")
-    axes.set_ylabel("best gate score so far")
-    _legend(drawing)
-    return drawing.done()
+    ) as drawing:
+        axes = drawing.axes
+        for place, design in enumerate(designs):
+            own = frame[frame["design"] == design]
+            colour = placeholder(place)
+            shape = {"linestyle": LINES[place % len(LINES)], "marker": MARKERS[place % len(MARKERS)], "markersize": 6}
+            axes.plot(
+                own["spent"], own["mean"], color=colour, label=wrapped(design, 60), drawstyle="steps-post",
+                markevery=max(1, len(own) // 6), **shape,
+            )  # fmt: skip
+            if own["low"].notna().all():
+                axes.fill_between(
+                    own["spent"], own["low"], own["high"], color=colour, alpha=0.14, linewidth=0, step="post"
+                )
+        axes.set_ylim(-0.02, 1.04)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(f"{unit} spent")
+        axes.set_ylabel("best gate score so far")
+        _legend(drawing)
+        return drawing.svg()
 
 
 def _legend(drawing: Drawing) -> None:
@@ -153,93 +159,91 @@ def _legend(drawing: Drawing) -> None:
 
 def front(points: Frame, designs: Sequence[str], account: str, unit: str, what: str) -> str:
     """Mean cost and score of each design; those on the front joined by a line."""
-    drawing = Drawing(
+    with Drawing(
         f"front-{account}", f"Pareto front: {what} against mean {unit} of a run", 3.6 + 0.22 * len(designs)
-    )
-    axes = drawing.axes
-    on = points[points["on_front"]].sort_values("cost")
-    axes.plot(on["cost"], on["score"], color=INK, linewidth=1, alpha=0.6, drawstyle="steps-post", zorder=1)
-    shares = dict(zip(points["design"], points["share"], strict=True))
-    for place, design in enumerate(designs):
-        own = points[points["design"] == design]
-        label = wrapped(f"{design}: on the front in {shares.get(design, 0):.0%} of samples", 70)
-        axes.plot(
-            own["cost"],
-            own["score"],
-            MARKERS[place % len(MARKERS)],
-            color=placeholder(place),
-            markersize=9,
-            label=label,
-            linestyle="none",
-        )
-    axes.margins(x=0.08, y=0.12)
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-    axes.set_xlabel(f"mean {unit} of a run")
-    axes.set_ylabel(f"mean {what}")
-    _legend(drawing)
-    return drawing.done()
+    ) as drawing:
+        axes = drawing.axes
+        on = points[points["on_front"]].sort_values("cost")
+        axes.plot(on["cost"], on["score"], color=INK, linewidth=1, alpha=0.6, drawstyle="steps-post", zorder=1)
+        shares = dict(zip(points["design"], points["share"], strict=True))
+        for place, design in enumerate(designs):
+            own = points[points["design"] == design]
+            label = wrapped(f"{design}: on the front in {shares.get(design, 0):.0%} of samples", 70)
+            axes.plot(
+                own["cost"],
+                own["score"],
+                MARKERS[place % len(MARKERS)],
+                color=placeholder(place),
+                markersize=9,
+                label=label,
+                linestyle="none",
+            )
+        axes.margins(x=0.08, y=0.12)
+        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        axes.set_xlabel(f"mean {unit} of a run")
+        axes.set_ylabel(f"mean {what}")
+        _legend(drawing)
+        return drawing.svg()
 
 
 def published(points: Frame, designs: Sequence[str], reference: Frame, problems: int) -> str:
     """Own points beside published ones: `points` has design, usd (of all problems), score."""
-    drawing = Drawing(
+    with Drawing(
         "published", "Own designs beside published agents: accuracy against USD", 4.6 + 0.22 * len(designs)
-    )
-    axes = drawing.axes
-    axes.plot(
-        reference["usd"],
-        reference["accuracy"],
-        "o",
-        color=FAINT,
-        markersize=5,
-        label="published elsewhere, other models and prices",
-    )
-    for place, row in enumerate(reference.sort_values("usd").to_dict("records")):
-        above = (4, 5) if place % 2 else (4, -11)
-        axes.annotate(
-            wrapped(str(row["label"]), 40), (row["usd"], row["accuracy"]), above, textcoords="offset points", fontsize=8
-        )
-    for place, design in enumerate(designs):
-        own = points[points["design"] == design]
+    ) as drawing:
+        axes = drawing.axes
         axes.plot(
-            own["usd"],
-            own["score"],
-            MARKERS[place % len(MARKERS)],
-            color=placeholder(place),
-            markersize=9,
-            linestyle="none",
-            label=wrapped(design, 60),
+            reference["usd"],
+            reference["accuracy"],
+            "o",
+            color=FAINT,
+            markersize=5,
+            label="published elsewhere, other models and prices",
         )
-    positive = [*points["usd"], *reference["usd"]]
-    if min(positive) > 0:
-        axes.set_xscale("log")
-    axes.set_xlabel(f"USD for {problems} problems")
-    axes.set_ylabel("accuracy (hidden tests)")
-    _legend(drawing)
-    return drawing.done()
+        for row in reference.to_dict("records"):
+            axes.annotate(row["letter"], (row["usd"], row["accuracy"]), (4, 3), textcoords="offset points", fontsize=9)
+        for place, design in enumerate(designs):
+            own = points[points["design"] == design]
+            axes.plot(
+                own["usd"],
+                own["score"],
+                MARKERS[place % len(MARKERS)],
+                color=placeholder(place),
+                markersize=9,
+                linestyle="none",
+                label=wrapped(design, 60),
+            )
+        positive = [*points["usd"], *reference["usd"]]
+        if min(positive) > 0:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(lambda value, _place: f"{value:g}")
+        axes.set_xlabel(f"USD for {problems} problems")
+        axes.set_ylabel("accuracy (hidden tests)")
+        _legend(drawing)
+        return drawing.svg()
 
 
 def spending(steps: Frame, account: str, unit: str, threshold: float | None) -> str:
     """One run: the score of every evaluated state, and the best so far, over what was spent."""
-    drawing = Drawing(f"run-{account}", f"Score over {unit} spent", 3.6)
-    axes: Any = drawing.axes
-    axes.plot(
-        steps[account],
-        steps["score"],
-        "o",
-        color=placeholder(0),
-        markersize=6,
-        label="score of an evaluated state",
-        linestyle="none",
-    )
-    axes.plot(
-        steps[account], steps["score"].cummax(), color=placeholder(1), drawstyle="steps-post", label="best so far"
-    )
-    if threshold is not None:
-        axes.axhline(threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"threshold {threshold:g}")
-    axes.set_ylim(-0.02, 1.06)
-    axes.set_xlim(left=0)
-    axes.set_xlabel(f"{unit} spent")
-    axes.set_ylabel("gate score")
-    _legend(drawing)
-    return drawing.done()
+    with Drawing(f"run-{account}", f"Score over {unit} spent", 3.6) as drawing:
+        axes: Any = drawing.axes
+        axes.plot(
+            steps[account],
+            steps["score"],
+            "o",
+            color=placeholder(0),
+            markersize=6,
+            label="score of an evaluated state",
+            linestyle="none",
+        )
+        axes.plot(
+            steps[account], steps["score"].cummax(), color=placeholder(1), drawstyle="steps-post", label="best so far"
+        )
+        if threshold is not None:
+            axes.axhline(threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)), label=f"threshold {threshold:g}")
+        axes.set_ylim(-0.02, 1.06)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(f"{unit} spent")
+        axes.set_ylabel("gate score")
+        _legend(drawing)
+        return drawing.svg()

@@ -127,6 +127,30 @@ def fronts(comparison: Comparison) -> Table:
     return Table("Membership of the Pareto front", heads, rows)
 
 
+def roles(comparison: Comparison) -> Table | None:
+    """What each role is worth, where designs were run with a role ablated."""
+    if comparison.roles is None:
+        return None
+    rows = [
+        [
+            str(row["design"]), str(row["role"]), row["how"], row["verdict"], str(row["n"]), str(row["tasks"]),
+            number(row["full"]), number(row["ablated"]), signed(row["difference"]), interval(row),
+            number(row["p_holm"], 4), number(row["cost_full"], 2), number(row["cost_ablated"], 2),
+            signed(row["worth_per_unit"], 4), signed(row["worth_per_usd"], 2), row["note"],
+        ]
+        for row in comparison.roles.to_dict("records")
+    ]  # fmt: skip
+    names = (
+        "design", "role", "how", "with the role", "pairs", "tasks", "full", "ablated", "difference", "95 % interval",
+        "p (Holm)", "units full", "units ablated", "worth per unit", "worth per USD", "note",
+    )  # fmt: skip
+    kinds = {"design": "", "role": "", "how": "", "with the role": "", "note": "wide"}
+    return Table(
+        f"What each role is worth: {NAMED[comparison.value]} of the whole design minus that without the role, which is "
+        "left out, shuffled, or played by an oracle", [(name, kinds.get(name, "n")) for name in names], rows,
+    )  # fmt: skip
+
+
 def gates(comparison: Comparison) -> Table | None:
     if comparison.gates is None:
         return None
@@ -177,7 +201,13 @@ def refusals(comparison: Comparison) -> Table:
 
 def published(frame: Frame) -> Table:
     rows = [
-        [str(row["label"]), f"{row['accuracy']:.3f}", f"{row['usd']:.2f}", str(row["note"]), str(row["source"])]
+        [
+            f"{row['letter']}: {row['label']}",
+            f"{row['accuracy']:.3f}",
+            f"{row['usd']:.2f}",
+            str(row["note"]),
+            str(row["source"]),
+        ]
         for row in frame.to_dict("records")
     ]
     heads = [("agent", ""), ("accuracy", "n"), ("USD", "n"), ("note", "wide"), ("source", "wide")]

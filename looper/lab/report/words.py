@@ -28,6 +28,8 @@ def number(value: Any, digits: int = 3) -> str:
         return "-"
     if isinstance(value, float) and math.isinf(value):
         return "infinite"
+    if 0 < abs(value) < 10**-digits:  # else the price of a small model would be nothing
+        return f"{value:.2g}"
     return f"{value:,.{digits}f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
@@ -130,6 +132,8 @@ def _limits(comparison: Comparison) -> Iterator[str]:
     undecided = comparison.table[comparison.table["verdict"] == "undecided"]["design"]
     if len(undecided):
         yield f"Undecided is not equal: for {_and(list(undecided))} neither a difference nor its absence was shown."
+    if comparison.lost:
+        yield f"Not compared at all: {_and(comparison.lost)}. Every run was refused; see there."
     if comparison.missing:
         without = "Without them it is not known whether a design beats what is cheap and simple."
         yield f"Trivial rivals were not run: {_and(comparison.missing)}. {without}"

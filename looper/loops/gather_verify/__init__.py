@@ -80,6 +80,8 @@ class GatherVerify:
     """Prompt templates by step; `+*` is put behind every prompt of the inner design."""
 
     own: ClassVar[str] = "gather_verify"
+    once: ClassVar[tuple[str, ...]] = ("recall", "learn")
+    """Steps that read or write what is not the run's own: a replay takes them from the record."""
 
     @property
     def name(self) -> str:
@@ -105,6 +107,10 @@ class GatherVerify:
     @property
     def people(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("user", *getattr(self.inner, "people", ()))))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        return (*self.once, *getattr(self.inner, "outside", ()))
 
     @property
     def keeps(self) -> tuple[str, ...]:
@@ -153,7 +159,9 @@ class GatherVerify:
         return policies.BY_STEP.get(step) or (inner(step) if inner else None)
 
     def simulate(self, question: Question, skill: float, dice: random.Random) -> BaseModel | None:
-        """Roles of either loop played. A simulation."""
+        """Roles of either loop played, those by the task that it has a planted truth for. A simulation."""
+        if question.step in getattr(question.task, "plays", ()):
+            return None
         own = policies.played(question, skill, dice)
         inner = getattr(self.inner, "simulate", None)
         return own if own is not None or inner is None else inner(question, skill, dice)

@@ -9,10 +9,14 @@ from typing import Any
 from looper.checks.bench import Bench
 from looper.checks.examine import examine
 from looper.checks.kinds import CHECK
-from looper.criteria import Criteria, Evaluation, Finding
+from looper.criteria import Criteria, Evaluation, Finding, Rule
 from looper.loops.gather_verify.rules import Added, Aim
+from looper.run import returns_of
 from looper.tasks.contracts import Confirmation
 from looper.tasks.environment import Task
+
+REVISED = "outer.revised"
+SENT_BACK = "the result that was sent back has been changed"
 
 
 class Aimed:
@@ -21,6 +25,10 @@ class Aimed:
     def __init__(self, task: Task, bench: Bench):
         self.given, self.bench = task, bench
         self.aim = Aim()
+        self.previous = ""
+        """The result of the round before, where the work goes on."""
+        self.sent_back = ""
+        """What a reader or the user found in it, where no rule of the gate does: the same result is not good enough."""
         self._seen: dict[tuple[str, str], Finding] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -28,7 +36,12 @@ class Aimed:
 
     @property
     def criteria(self) -> Criteria:
-        return self.aim.over(self.given.criteria)
+        criteria = self.aim.over(self.given.criteria)
+        if not self.sent_back:
+            return criteria
+        phase = criteria.phases[0].name
+        rule = Rule(id=f"{phase.lower()}.{REVISED}", description=SENT_BACK, phase=phase, weight=0.0)
+        return Criteria(rules=[*criteria.rules, rule], phases=criteria.phases)
 
     @property
     def added(self) -> list[Added]:
@@ -53,16 +66,38 @@ class Aimed:
 
         return amended if own else None
 
+    @property
+    def observe(self) -> Callable[[Any], Any]:
+        """A plan as the task sees it; without one the world as it is, which has the result of the round before."""
+        begun: Callable[[Any], Any] = self.given.observe
+        if not self.previous:
+            return begun
+
+        def go_on(plan: Any) -> Any:
+            return self.given.parse(self.previous) if plan is None else begun(plan)
+
+        go_on.__annotations__ = {"return": returns_of(begun)}
+        return go_on
+
     def evaluate(self, state: Any) -> Evaluation:
         """The task's verdict and that of the added rules, as one."""
         own = self.given.evaluate(state)
-        if self.aim == Aim():
+        if self.aim == Aim() and not self.sent_back:
             return own
         found: dict[str, Finding | bool] = {
             rule.id: rule.id not in own.failed for rule in self.given.criteria.active(own.phase)
         }
         found |= {one.rule.id: self.found(one, self.given.render(state)) for one in self.added}
+        found |= {rule: not self.same(state) for rule in self.revised}
         return self.criteria.evaluate(found, own.phase)
+
+    @property
+    def revised(self) -> list[str]:
+        """The rule that the result sent back has to change, while there is one."""
+        return [rule.id for rule in self.criteria.rules if rule.id.endswith(f".{REVISED}")] if self.sent_back else []
+
+    def same(self, state: Any) -> bool:
+        return self.given.render(state) == self.previous
 
     def found(self, one: Added, text: str) -> Finding:
         """What an added rule's check says of a text; the same text is examined once."""
@@ -81,4 +116,5 @@ class Aimed:
         text = self.given.render(state)
         own = {one.rule.id: self.found(one, text) for one in self.added}
         failed = {rule: finding.note for rule, finding in own.items() if not finding.passed}
+        failed |= {rule: self.sent_back[:400] for rule in self.revised if self.same(state)}
         return {**(dict(told(state)) if told else {}), **failed}

@@ -9,7 +9,8 @@ from looper.episodes import Appended, Episode
 from looper.errors import BudgetExceeded, Paused
 from looper.loops.confirm import confirm, note
 from looper.loops.gather_verify.aimed import Aimed
-from looper.loops.gather_verify.answers import Criterion, Escalation, IdealState
+from looper.loops.gather_verify.answers import Criterion, IdealState
+from looper.loops.gather_verify.deciding import decide, empty_handed, escalate
 from looper.loops.gather_verify.examining import Tried, examined, settled
 from looper.loops.gather_verify.gathering import Gathered, gather
 from looper.loops.gather_verify.interviewing import Interviewed, interview
@@ -25,10 +26,6 @@ from looper.types import Outcome
 
 if TYPE_CHECKING:
     from looper.loops.gather_verify import GatherVerify
-
-
-NOTHING, STUCK, SHORT = ("failed", "rejected"), ("stopped", "stagnation"), ("stopped", "budget_exhausted")
-"""Ends by cause: no result that is worth another round, the same one again, no units left."""
 
 
 TOLD = "outer_updated"
@@ -114,12 +111,18 @@ class Course:
             self.run.keep("assess", "verifier")
         self.run.ledger.keep(CLOSE, total(bills))
 
+    def release(self) -> None:
+        """Give up what was set aside for VERIFY."""
+        for name in (CLOSE, "assess"):
+            self.run.ledger.release(name)
+
     # Phases
 
     def enter(self, phase: Phase) -> None:
         """The next phase; an illegal one raises."""
         self.machine.to(phase)
         self.run.phase(phase.value)
+        self.run.stage.closing = phase in (Phase.VERIFY, Phase.LEARN, Phase.COMPLETED)
         self.tell()
 
     def leave(self, phase: Phase) -> None:
@@ -164,9 +167,18 @@ class Course:
         """INNER_LOOP: the inner design, with what was gathered and the gaps in every prompt."""
         stage = self.run.stage
         stage.brief = {**{k: v for k, v in stage.brief.items() if k != "outer"}, "outer": self.briefing()}
+        self.aimed.previous, self.aimed.sent_back = self.sent_back()
         stage.before, stage.best = stage.iteration, None
         self.inner.append(self.worked())
         stage.check = self.check  # an inner design that met its gate takes no more stops; the outer loop does
+
+    def sent_back(self) -> tuple[str, str]:
+        """The result of the round before, and what of it must change although no rule of the gate says so."""
+        if not self.tries:
+            return "", ""
+        rules = {rule.id for rule in self.aimed.criteria.rules}
+        gaps = [gap for gap in self.tries[-1].verdict.gaps if gap.severity == "must" and gap.criterion not in rules]
+        return self.tries[-1].artifact, "; ".join(f"{gap.criterion}: {gap.problem}" for gap in gaps)
 
     def worked(self) -> Outcome:
         """What the inner design came to; what it has kept for its own close and not used is free again."""
@@ -189,6 +201,7 @@ class Course:
         return {
             "objective": self.ideal.objective, "domain": self.gathered.domain, "exits": self.ideal.exits,
             "answers": [one.model_dump(include={"question", "answer", "by"}) for one in answers],
+            "wanted": [f"{one.severity}: {one.description}" for one in self.ideal.criteria if not one.verify.rule],
             "never": [one.description for one in self.ideal.anti_criteria],
             "episodes": [one.lesson for one in self.gathered.episodes],
             "gaps": [one.model_dump() for one in last.verdict.gaps] if last else [],
@@ -198,6 +211,7 @@ class Course:
     def verify(self, turn: Run) -> bool:
         """VERIFY; whether the inner loop runs again."""
         self.run.ledger.release(CLOSE)
+        self.aimed.sent_back = ""
         artifact = self.inner[-1].artifact
         known = [one for one in self.tries if one.artifact == artifact]
         if artifact is not None and not known:
@@ -205,102 +219,8 @@ class Course:
         elif known:
             self.tries.append(self.again(turn, known[-1]))
         if not self.tries:
-            return self.escalate(turn, *self.empty_handed())
-        return self.decide(turn, stuck=bool(known) or artifact is None)
-
-    # After a verification
-
-    def decide(self, turn: Run, *, stuck: bool) -> bool:
-        """Whether the inner loop runs again: gaps, rounds left, and money left to verify once more (SPEC 5.6)."""
-        ruling = self.tries[-1].verdict
-        if ruling.outcome == "VERIFIED":
-            return False
-        if ruling.outcome == "CRITICAL_FAILURE":
-            return self.escalate(turn, ruling.why, NOTHING)
-        if stuck and self.inner[-1].artifact is None:
-            return self.escalate(turn, *self.empty_handed())
-        if stuck:
-            return self.escalate(turn, f"The inner loop handed over the same result again. {ruling.why}", STUCK)
-        if Phase.INNER_LOOP not in self.machine.allowed:
-            used = f"All {self.machine.loops} rounds back are used. {ruling.why}"
-            return self.escalate(turn, used, ("stopped", "round_limit"))
-        try:
-            self.keep()
-        except BudgetExceeded as short:
-            return self.escalate(turn, f"There is no budget for another round: {short}", SHORT)
-        return True
-
-    def empty_handed(self) -> tuple[str, tuple[str, str]]:
-        """Why an inner loop handed over nothing that could be verified, and how the run ends where nobody is asked."""
-        last = self.inner[-1]
-        told = str(last.facts.get("detail") or last.reason)
-        end = NOTHING if last.status == "completed" else (last.status, last.reason)
-        return f"The inner loop handed over nothing that could be verified: {told}", end
-
-    def escalate(self, turn: Run, why: str, end: tuple[str, str]) -> bool:
-        """The user decides: accept, relax a criterion, add budget, or stop (SPEC 5.6); `end`: where nobody is asked."""
-        refused = ""
-        while True:
-            word = self.word(turn, why, refused)
-            self.decisions.append({**word.model_dump(exclude_defaults=True), "why": why})
-            if word.decision in ("accept", "stop"):
-                asked = ("stopped", "user_stop") if self.design.escalation == "ask" else end
-                self.ended = ("stopped", "accepted") if word.decision == "accept" else asked
-                if word.decision == "accept" and self.design.escalation == "ask" and self.tries:
-                    self.taken = self.tries[-1]
-                return False
-            if word.decision == "budget":
-                return self.granted(turn, word)
-            if not (refused := self.relax(turn, word.criterion)):
-                return self.decide(turn, stuck=False)
-
-    def word(self, turn: Run, why: str, refused: str) -> Escalation:
-        """The user's decision, or what the configuration says in their place."""
-        if self.design.escalation != "ask":
-            return Escalation(decision=self.design.escalation)
-        last = self.tries[-1] if self.tries else None
-        self.tell()
-        try:
-            return turn.ask(
-                "user", Escalation, step="escalate", why=why, refused=refused, goal=self.given.goal,
-                score=last.verdict.score if last else None, gaps=last.verdict.gaps if last else [],
-                can_relax=self.relaxable(), artifact=last.artifact if last else "",
-            )  # fmt: skip
-        except Paused as end:
-            reason = "escalate" if end.reason == "questions" else end.reason
-            waits = f"{refused + ' ' if refused else ''}The result is not good enough, and the user decides: {why}"
-            raise Paused(waits, reason, **{**end.facts, **facts(self)}) from end
-
-    def relaxable(self) -> list[str]:
-        """Criteria that stand in the way and may become nice to have; never an anti-criterion."""
-        if not self.tries:
-            return []
-        anti = {one.criterion for one in self.tries[-1].evidence if one.anti}
-        return sorted({one.criterion for one in self.tries[-1].verdict.gaps if one.severity != "nice"} - anti)
-
-    def granted(self, turn: Run, word: Escalation) -> bool:
-        """More rounds and units; what was granted is in the journal, so a resumed run has it too."""
-        more: Amounts = {name: units for name, units in (("inner", word.inner), ("outer", word.outer)) if units}
-        self.run.ledger.grant(more)
-        self.machine.grant(word.loops)
-        try:
-            self.keep()
-        except BudgetExceeded as short:
-            return self.escalate(turn, f"It is not enough for another round: {short}", SHORT)
-        return True
-
-    def relax(self, turn: Run, criterion: str) -> str:
-        """Make a criterion nice to have and judge the same evidence again; why not, if it cannot be done."""
-        last = self.tries[-1] if self.tries else None
-        if last is None or criterion not in self.relaxable():
-            return f"`{criterion}` cannot be relaxed; these can: {', '.join(self.relaxable()) or 'none'}."
-        self.aimed.aim = self.aimed.aim.model_copy(update={"relaxed": [*self.aimed.aim.relaxed, criterion]})
-        self.tries[-1] = last = self.again(turn, last)
-        note(self.task, turn, self.rounds)
-        turn.note(
-            "outer_verified", **last.verdict.model_dump(mode="json"), relaxed=criterion, gate=last.evaluation.score
-        )
-        return ""
+            return escalate(self, turn, *empty_handed(self))
+        return decide(self, turn, stuck=bool(known) or artifact is None)
 
     def again(self, turn: Run, tried: Tried) -> Tried:
         """The same evidence judged by the rules as they are now."""

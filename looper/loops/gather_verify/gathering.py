@@ -85,8 +85,7 @@ def recalled(design: "GatherVerify", run: Run, text: str) -> list[Recalled]:
     None for a recording: its answers are those to what was shown when it was made.
     """
     store = run.stage.episodes
-    played = getattr(run.stage.cast.agent("researcher", "research", run.task), "kind", "") == "recording"
-    if store is None or not design.recall or played:
+    if store is None or not design.recall or played(run, "researcher", "research"):
         return []
 
     def similar(words: str, most: int) -> list[Recalled]:
@@ -101,7 +100,8 @@ def answered(design: "GatherVerify", run: Run, questions: Sequence[Asked], known
         return []
     given: dict[str, str] = run.do("answers", from_file, design.answers) if design.answers else {}
     there = run.note("questions_put", questions=[one.id for one in questions], person=present(run))["person"]
-    ways: dict[str, By] = {one.id: _way(one, given, there) for one in questions}
+    more = there and not played(run, "analyst", "analyse")  # what a recording says next follows from the defaults
+    ways: dict[str, By] = {one.id: _way(one, given, more) for one in questions}
     asked = [one for one in questions if ways[one.id] == "user"]
     said = side_by_side(run, asked, known, in_turn=there)
     texts = {**{one.id: one.default for one in questions}, **given, **said}
@@ -122,6 +122,11 @@ def present(run: Run) -> bool:
     """Whether somebody would answer at once. A recording answers what was asked when it was made: P0 alone."""
     agent = run.stage.cast.agent("user", "answer", run.task)
     return bool(getattr(agent, "present", getattr(agent, "kind", "model") != "recording"))
+
+
+def played(run: Run, role: str, step: str) -> bool:
+    """Whether a recording answers for this role."""
+    return getattr(run.stage.cast.agent(role, step, run.task), "kind", "") == "recording"
 
 
 def side_by_side(run: Run, asked: Sequence[Asked], known: Mapping[str, Any], *, in_turn: bool) -> dict[str, str]:

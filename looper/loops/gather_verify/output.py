@@ -1,7 +1,13 @@
 """What the outer loop leaves in the run's folder beside the artifact: the ideal state and the evidence, as Markdown."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from looper.loops.gather_verify.domain import SURE
+
+WHO = {"default": "assumed"}
+"""Who gave an answer, where people say it in another word."""
 
 
 def files(told: Mapping[str, Any]) -> dict[str, str]:
@@ -18,8 +24,7 @@ def ideal_state(told: Mapping[str, Any]) -> Iterator[str]:
     gathered, found = told["gathered"], told["interviewed"]
     ideal, complete = found["ideal"], found["complete"]
     yield from ("# Ideal state", "", line(ideal["objective"]), "")
-    sure = f"by its words with confidence {gathered['confidence']:.2f}"
-    yield f"- domain: {gathered['domain']} ({sure})"
+    yield f"- domain: {domain(gathered)}"
     yield f"- completeness: {complete['score']:.2f} after {found['rounds']} round{'s' * (found['rounds'] > 1)}"
     yield from (f"- missing: {line(lack)}" for lack in complete["missing"])
     yield from section("Success criteria", [criterion(one) for one in ideal["criteria"]])
@@ -31,10 +36,25 @@ def ideal_state(told: Mapping[str, Any]) -> Iterator[str]:
     answers = [*gathered["answers"], *found["answers"]]
     yield from section(
         "Questions",
-        [f"{one['priority']} {line(one['question'])} - {line(one['answer'])} ({one['by']})" for one in answers],
+        [
+            f"{one['priority']} {line(one['question'])} - {line(one['answer'])} ({WHO.get(one['by'], one['by'])})"
+            for one in answers
+        ],
     )
     for name, what in (("open", "documented"), ("blind", "asked"), ("hidden", "shared"), ("unknown", "to be explored")):
         yield from section(f"Johari: {name} ({what})", [line(one) for one in gathered["window"][name]])
+
+
+def domain(gathered: Mapping[str, Any]) -> str:
+    """The domain, and whether the task's words told it or somebody was asked."""
+    sure = gathered["confidence"]
+    how = f"by its words, {sure:.2f} sure" if sure >= SURE else f"asked: its words alone were {sure:.2f} sure"
+    return f"{gathered['domain']} ({how})"
+
+
+def cut(score: float) -> str:
+    """Three digits, cut as in the sentence beside it: 0.8996 is never shown as 0.9."""
+    return f"{math.floor(score * 1000 + 1e-6) / 1000:.3f}"
 
 
 def criterion(one: Mapping[str, Any]) -> str:
@@ -44,8 +64,11 @@ def criterion(one: Mapping[str, Any]) -> str:
 
 def way(given: Mapping[str, Any]) -> str:
     """How a criterion is verified, in a few words."""
-    if given["check"]:
-        return f"check: {given['check']['kind']}"
+    if check := given["check"]:
+        wanted = (
+            [line(f"{'none of: ' if check.get('max') == 0 else ''}{check['wanted']}")] if check.get("wanted") else []
+        )
+        return ", ".join([f"check: {check['kind']}", *wanted])
     return next((f"{name}: {line(given[name])}" for name in ("rule", "judge", "person") if given[name]), "no way given")
 
 
@@ -57,9 +80,13 @@ def section(head: str, lines: Sequence[str]) -> Iterator[str]:
 def verification(told: Mapping[str, Any]) -> Iterator[str]:
     yield from ("# Verification", "")
     for number, one in enumerate(told["verdicts"], 1):
-        layers = ", ".join(f"{name} {'unknown' if v is None else f'{v:.3f}'}" for name, v in one["layers"].items())
-        yield f"- round {number}: {one['outcome']} {one['score']:.3f} ({layers}); gate {one['gate']:.3f}."
+        layers = ", ".join(f"{name} {'unknown' if v is None else cut(v)}" for name, v in one["layers"].items())
+        yield f"- round {number}: {one['outcome']} {cut(one['score'])} ({layers}); gate {cut(one['gate'])}."
         yield f"  {line(one['why'])}"
+        yield from (
+            f"  - {line(gap['criterion'])} ({gap['severity']}, {gap['layer']}): {line(gap['problem'])}"
+            for gap in one["gaps"]
+        )
     yield from ("", "## Evidence of the last one", "")
     yield "| criterion | severity | layer | met | what ran | exit code | output | artifact | time | note |"
     yield "|" + " --- |" * 10

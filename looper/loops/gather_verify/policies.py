@@ -134,13 +134,18 @@ def shortfall(**_: Any) -> Confirmed:
     return Confirmed(met=True)
 
 
+def confirm_result(**_: Any) -> Confirmed:
+    """Code cannot speak for the user: what is critical stays unconfirmed, which is a gap."""
+    return Confirmed(met=False)
+
+
 def escalate(**_: Any) -> Escalation:
     return Escalation(decision="stop")
 
 
 BY_STEP: dict[str, Callable[..., Any]] = {
     "classify": classify, "research": research, "analyse": analyse, "ideal": ideal, "assess": assess,
-    "answer": answer, "shortfall": shortfall, "escalate": escalate,
+    "answer": answer, "shortfall": shortfall, "confirm_result": confirm_result, "escalate": escalate,
 }  # fmt: skip
 
 

@@ -126,7 +126,7 @@ class Examined:
             criterion=f"metric.{metric.name or metric.measure}", severity="should", layer="objective",
             met=reaches(value, metric.target), check=said, ran=f"{metric.measure} of the result: {value:g}",
             exit_code=None, output_sha256=digest(f"{value!r}"), artifact_sha256=self.artifact, at=now(), seconds=0.0,
-            note=f"{value:g}", ran_by="code",
+            note=f"{value:g}, wanted {metric.target} {metric.unit}".strip(), ran_by="code",
         )  # fmt: skip
 
 

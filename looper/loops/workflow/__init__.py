@@ -11,14 +11,14 @@ PLANNING --> PLAN REVIEW --approved--> [ next ready task: CODER --> TESTER --pas
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from looper.errors import BudgetExceeded, Interruption
-from looper.loops.workflow import policies
+from looper.loops.workflow import ablation, policies
 from looper.loops.workflow.answers import MOST
 from looper.loops.workflow.course import Course
 from looper.run import Run
@@ -83,6 +83,10 @@ class Workflow:
     """Roles that a person fills unless the configuration says otherwise."""
     events: ClassVar[dict[str, str]] = {"tasks": "plan_created", "gate": "evaluation_done"}
 
+    needed: ClassVar[dict[str, str]] = ablation.NEEDED
+    """Roles that cannot be ablated, and why."""
+    redrawn: ClassVar[dict[str, Sequence[Any]]] = ablation.REDRAWN
+
     @model_validator(mode="after")
     def _in_order(self) -> "Workflow":
         pairs = {"min_tasks": "max_tasks", "rejection": "approval"}
@@ -112,3 +116,22 @@ class Workflow:
     def simulate(self, question: Question, skill: float, dice: random.Random) -> BaseModel | None:
         """The design's roles played: with probability `skill` what the policy says, else a mistake. A simulation."""
         return policies.played(question, skill, dice)
+
+    # Ablation (looper.agents.ablated)
+
+    def spare(self, task: Task) -> Mapping[str, Sequence[str]]:
+        """Roles that a run could do without."""
+        return ablation.SPARE
+
+    def without(self, step: str) -> Callable[[Question], BaseModel]:
+        """An answer that says nothing."""
+        return lambda question: ablation.BY_STEP[step](**question.context)
+
+    def oracle(self, step: str, task: Task) -> Callable[[Question, random.Random], BaseModel] | None:
+        """What the results of the tests say, to the letter."""
+        fn = policies.BY_STEP.get(step)
+        return (lambda question, dice: fn(**question.context)) if fn else None
+
+    def names(self, question: Question, answer: BaseModel) -> list[str]:
+        """Checks that an answer is about."""
+        return ablation.names_in(question, answer)

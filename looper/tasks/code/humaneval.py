@@ -19,9 +19,10 @@ from looper.checks.sandbox import Sandbox
 from looper.criteria import Criteria, Evaluation, Phase, Rule
 from looper.tasks.code.examples import examples
 from looper.tasks.code.playing import Playing
+from looper.tasks.code.probes import VisibleProbe
 from looper.tasks.code.problems import Row, problem
 from looper.tasks.code.program import completed
-from looper.tasks.code.states import Brief, NewPlan, Plan, Prepared, Solution
+from looper.tasks.code.states import Brief, NewPlan, Plan, Prepared, Program, Solution
 from looper.tasks.code.visible import Visible, rule_of, told
 from looper.tasks.contracts import Changes, Critique, Draft
 from looper.tasks.document.revising import REFUSED, revised
@@ -35,7 +36,7 @@ from looper.types import STRICT, Question, Signal
 
 ANSWERS: dict[str, type[BaseModel]] = {
     "plan": Plan, "replan": NewPlan, "evaluate": Handed, "decide": Decision, "act": Revision, "write": Revision,
-    "produce": Draft, "prepare_checks": Prepared, "critique": Critique,
+    "produce": Program, "prepare_checks": Prepared, "critique": Critique,
 }  # fmt: skip
 """What each kind of question is answered with."""
 OFFICIAL = "a.correctness.official-tests"
@@ -44,18 +45,6 @@ HIDDEN_STEPS = 40_000_000
 FRAME = 1_200
 """Bytes of a question besides: the rules about data and form, and the lines between which data stands."""
 UNSEEN = "The docstring has no example that can be checked: the gate only sees a complete program that loads."
-
-
-class VisibleProbe:
-    """Share of the visible checks that pass."""
-
-    name = "visible"
-
-    def test(self, state: Solution) -> Signal:
-        passed = sum(finding.passed for finding in state.findings.values())
-        whole = bool(state.findings) and passed == len(state.findings)
-        reason = f"{passed} of {len(state.findings)} checks pass"
-        return Signal(name=self.name, passed=whole, value=state.share(), reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

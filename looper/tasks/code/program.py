@@ -114,3 +114,10 @@ def with_head(prompt: str, function: str, source: str) -> str:
 
 def is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == FUTURE
+
+
+def spoken(text: str) -> str:
+    """The program that a reply in words consists of or holds in a fence; empty if it is none."""
+    code = unfenced(text, "")
+    tree = tree_of(code) if tree_of(code).body else tree_of(textwrap.dedent(code))
+    return code if any(isinstance(node, ast.FunctionDef | ast.Return) for node in tree.body) else ""

@@ -5,7 +5,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from looper.criteria import Finding
-from looper.tasks.contracts import Steps
+from looper.tasks.code.program import spoken
+from looper.tasks.contracts import Draft, Steps
 
 
 class Brief(BaseModel):
@@ -51,3 +52,13 @@ class Prepared(BaseModel):
     """PREPARE: nothing, every rule has its check."""
 
     checks: list[Any] = []
+
+
+class Program(Draft):
+    """PRODUCE: the program."""
+
+    @classmethod
+    def of_words(cls, text: str) -> "Program | None":
+        """The program of a reply without JSON: in a fenced block, or bare."""
+        code = spoken(text)
+        return cls(text=code) if code else None

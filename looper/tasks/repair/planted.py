@@ -32,7 +32,7 @@ def examples(prompt: str, function: str) -> list[Case]:
 def _valid(text: str) -> str:
     """Only the prompts of a docstring and the line after each: some lines around them do not parse."""
     lines = text.splitlines()
-    kept = [f"{line.strip()}\n{after.strip()}\n" for line, after in zip(lines, [*lines[1:], ""], strict=True)
+    kept = [f"{line.strip()}\n{after.strip()}\n" for line, after in zip(lines, [*lines[1:], ""], strict=False)
             if line.strip().startswith(">>>")]  # fmt: skip
     return "\n".join(kept)
 

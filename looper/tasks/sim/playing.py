@@ -10,7 +10,7 @@ from looper.criteria import Evaluation
 from looper.errors import ConfigError
 from looper.tasks.contracts import MOST_ISSUES, Critique, Draft, Issue, by_rules
 from looper.tasks.sim.states import Change, Decision, Handed, Judgement, NewPlan, Piece, Plan, Unprepared, WorkOn
-from looper.tasks.sim.truth import code_for, meets
+from looper.tasks.sim.truth import code_for, code_for_both, meets
 
 if TYPE_CHECKING:
     from looper.tasks.sim.task import Sim
@@ -25,7 +25,7 @@ class Player:
     def answer(self, step: str, context: Mapping[str, Any]) -> BaseModel:
         """The answer to a kind of question. Raises ConfigError for one that a simulation does not know."""
         known: dict[str, Callable[[Mapping[str, Any]], BaseModel]] = {
-            "plan": lambda _: self.plan(), "replan": lambda _: NewPlan(plan=self.plan()),
+            "plan": self.plan, "replan": lambda seen: NewPlan(plan=self.plan(seen)),
             "evaluate": lambda seen: Handed(text=seen["state"].last), "produce": self.produce,
             "act": self.act, "write": self.act, "critique": self.critique, "judge": self.judge,
             "decide": self.decide, "prepare_checks": lambda _: Unprepared(),
@@ -36,17 +36,21 @@ class Player:
 
     # Writers
 
-    def plan(self) -> Plan:
+    def plan(self, context: Mapping[str, Any]) -> Plan:
         useful = self.luck(self.task.truth.planning)
         step = "meet every rule" if useful else "do what does not help"
-        return Plan(steps=[f"{step} (simulated)"], draft=self.draft(useful), useful=useful)
+        return Plan(steps=[f"{step} (simulated)"], draft=self.draft(useful, context), useful=useful)
 
     def produce(self, context: Mapping[str, Any]) -> Draft:
-        return Draft(text=self.draft(getattr(context.get("plan"), "useful", True)))
+        return Draft(text=self.draft(getattr(context.get("plan"), "useful", True), context))
 
-    def draft(self, useful: bool) -> str:
-        """A code for every rule."""
+    def draft(self, useful: bool, context: Mapping[str, Any]) -> str:
+        """A code for every rule; of a result that was sent back only what its gaps name is written anew."""
         left = 1.0 if useful else self.task.truth.misled
+        before = (context.get("outer") or {}).get("previous")
+        if before:
+            change = self.act({"state": self.task.parse(before), "outer": context["outer"]})
+            return rendered({**self.task.parse(before).parts, **change.codes})
         return rendered({rule: self.code(rule, left * odds.satisfy) for rule, odds in self.task.odds.items()})
 
     def act(self, context: Mapping[str, Any]) -> Change:
@@ -59,6 +63,8 @@ class Player:
     def changed(self, rule: str, state: Piece, named: Collection[str]) -> str | None:
         """The new code of a rule, None where it stays as it is. A repair that fails writes another bad one."""
         odds, code = self.task.odds[rule], state.parts.get(rule)
+        if hidden_twin(rule) in named and self.luck(odds.repair):
+            return code_for_both(self.task.instance, rule, self.task.truth, self.dice)
         if code is None:
             return self.code(rule, odds.satisfy) if rule in named or not named else None
         if meets(self.task.instance, rule, code):
@@ -106,10 +112,19 @@ class Player:
 
 
 def named_in(context: Mapping[str, Any], rules: Collection[str]) -> set[str]:
-    """The rules that somebody named as what to work on: a critique, a plan's task, a policy, feedback on a board."""
+    """The rules that somebody named as what to work on: a critique, a plan's task, a policy, feedback on a board, the gaps
+    of an outer loop. Gaps name hidden twins too.
+    """
     said = [context[key] for key in ("critique", "planned", "rule", "address") if context.get(key)]
     texts = [one.model_dump_json() if isinstance(one, BaseModel) else str(one) for one in said]
-    return {rule for rule in rules if any(rule in text for text in texts)}
+    gaps = {str(gap["criterion"]) for gap in (context.get("outer") or {}).get("gaps", [])}
+    found = {rule for rule in rules if rule in gaps or any(rule in text for text in texts)}
+    return found | {hidden_twin(rule) for rule in rules if hidden_twin(rule) in gaps}
+
+
+def hidden_twin(rule: str) -> str:
+    """The criterion that stands for what the gate does not say of a rule."""
+    return f"hidden.{rule}"
 
 
 def rendered(parts: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
 from looper.tasks.contracts import Changes, Critique, Draft
 from looper.tasks.environment import FailureType
+from looper.tasks.sim import outer
 from looper.tasks.sim.playing import Player, named_in, rendered
 from looper.tasks.sim.reading import JUDGE, Judged, Measured, NextRule
 from looper.tasks.sim.states import (
@@ -66,6 +67,8 @@ class Sim:
 
     roles: ClassVar[dict[str, str]] = {"judge": "decides rules that cannot be measured", "writer": "edits"}
     prose: ClassVar[bool] = False
+    plays: ClassVar[tuple[str, ...]] = ("ideal", "assess")
+    """Questions of an outer loop that are answered by the planted truth."""
     goal: ClassVar[str] = "Meet every rule of an artificial task (a simulation)."
     origin: ClassVar[str] = "a simulation with planted truth: it shows the loop, and nothing of any model"
 
@@ -264,4 +267,9 @@ class Sim:
 
     def simulate(self, question: Question, skill: float, dice: random.Random) -> BaseModel:
         """A role of a given skill. A simulation."""
+        if question.step == "ideal":
+            return question.returns.model_validate(outer.ideal(self, skill, dice))
+        if question.step == "assess":
+            rows, artifact = question.context["criteria"], question.context["artifact"]
+            return question.returns.model_validate(outer.assess(self, rows, artifact, skill, dice))
         return Player(self, skill, dice).answer(question.step, question.context)

@@ -51,6 +51,8 @@ class Planted:
     correlation: Probability = 0.8
     """How closely the hidden twin follows its rule: 1 always, 0 not at all. The phi coefficient if `hidden` is what
     the rule itself has."""
+    discover: Probability = 0.5
+    """That an interview finds out the hidden twin of a rule, so that a verifier looks for it (outer loop)."""
     hidden: Probability = 0.6
     """That a hidden twin which does not follow its rule is met."""
 
@@ -118,6 +120,15 @@ def code_for(instance: int, rule: str, met: bool, dice: random.Random) -> str:
         code = f"{dice.getrandbits(32):08x}"
         if meets(instance, rule, code) == met:
             return code
+
+
+def code_for_both(instance: int, rule: str, planted: Planted, dice: random.Random) -> str:
+    """A code that meets a rule and its hidden twin; where no code meets both, one that meets the rule."""
+    for _try in range(1000):
+        code = code_for(instance, rule, True, dice)
+        if meets_hidden(instance, rule, code, planted):
+            return code
+    return code_for(instance, rule, True, dice)
 
 
 def _share(instance: int, rule: str, code: str, what: str) -> float:
