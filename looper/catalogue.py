@@ -10,8 +10,8 @@ EXAMPLES = (
 )
 
 COMMANDS = (
-    "Commands: resume, status, list, history, board, report, compare, plan, tune, replay, fork, learnings, stop, clean, "
-    "sync, ui; each takes --help."
+    "Commands: resume, status, list, history, board, report, compare, plan, tune, replay, fork, learnings, stop, "
+    "clean, sync, ui; each takes --help."
 )
 USAGE = """\
 looper runs agent-loop designs on tasks and compares them.

@@ -243,13 +243,14 @@ COMMANDS: dict[str, Command] = {
     "report": Command(report, "[RUN]", "One run as a page that opens without a server; prints its path."),
     "plan": Command(
         new, "[-m] +experiment=NAME | +task=... loop=A,B ... [--json]",
-        "What a sweep would cost and could find, before anything is spent: cells, worst and expected calls, tokens, USD\n"
-        "and time, and the smallest difference from the first arm that would be found. Nothing is run.", ("--json",), -1,
+        "What a sweep would cost and could find, before anything is spent: cells, worst and expected calls, tokens,\n"
+        "USD and time, and the smallest difference from the first arm that would be found. Nothing is run.",
+        ("--json",), -1,
     ),
     "tune": Command(
         new, "+experiment=NAME [trials=N] [key=value ...] [--json]",
-        "Searches the values that the experiment's `tune` declares, each trial on all of its tasks and seeds; the same\n"
-        "command goes on where it was.", ("--json",), -1,
+        "Searches the values that the experiment's `tune` declares, each trial on all of its tasks and seeds; the\n"
+        "same command goes on where it was.", ("--json",), -1,
     ),
     "stop": Command(
         stop_run, "[RUN] [REASON...]", "Ends a run before its next step; one that is not alive at once.", (), -1

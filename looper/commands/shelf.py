@@ -86,7 +86,8 @@ def row(folder: Folder) -> dict[str, Any]:
     holdout = (outcome.get("facts") or {}).get("holdout")
     return {
         "run": folder.path.name, "status": state["status"], "reason": state["stop"]["reason"],
-        "design": state["design"], "outer_loop": state.get("outer", "none"), "task": state["task_alias"], "iteration": state["iteration"],
+        "design": state["design"], "outer_loop": state.get("outer", "none"),
+        "task": state["task_alias"], "iteration": state["iteration"],
         "score": outcome.get("score", state["last_score"]),
         "holdout": holdout.get("score") if isinstance(holdout, dict) else holdout,
         "inner": state["spent"].get("inner", 0.0), "outer": state["spent"].get("outer", 0.0),

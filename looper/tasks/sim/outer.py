@@ -1,6 +1,6 @@
 """Who plays an outer loop's interviewer and verifier: the planted truth with its errors. A simulation.
 
-An interview finds out the hidden twin of a rule with probability `discover`; the verifier then looks for it in the result.
+An interview finds out the hidden twin of a rule with probability `discover`; the verifier then looks for it.
 """
 
 import random
@@ -33,7 +33,8 @@ def ideal(task: "Sim", skill: float, dice: random.Random) -> dict[str, Any]:
         "anti_criteria": [
             {"id": "nothing-handed-over", "description": "the result is empty",
              "detect": {"check": {"kind": "pattern", "pattern": r"\S", "min": 1}}},
-            {"id": "a-secret-in-it", "description": "the result holds a secret", "detect": {"check": {"kind": "secrets"}}},
+            {"id": "a-secret-in-it", "description": "the result holds a secret",
+             "detect": {"check": {"kind": "secrets"}}},
         ],
         "metrics": [{"name": "gate score", "target": ">= 0.8", "unit": "share of the weight", "measure": "score"}],
         "exits": ["every criterion is verified", "the budget or the rounds are used up"],

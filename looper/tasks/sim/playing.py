@@ -112,8 +112,8 @@ class Player:
 
 
 def named_in(context: Mapping[str, Any], rules: Collection[str]) -> set[str]:
-    """The rules that somebody named as what to work on: a critique, a plan's task, a policy, feedback on a board, the gaps
-    of an outer loop. Gaps name hidden twins too.
+    """The rules that somebody named as what to work on: a critique, a plan's task, a policy, feedback on a board, the
+    gaps of an outer loop. Gaps name hidden twins too.
     """
     said = [context[key] for key in ("critique", "planned", "rule", "address") if context.get(key)]
     texts = [one.model_dump_json() if isinstance(one, BaseModel) else str(one) for one in said]
