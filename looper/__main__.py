@@ -81,7 +81,7 @@ def _run(args: list[str], tuning: bool = False) -> int:
     if line.flags == {"--json"} and not overrides:
         print(json.dumps(catalogue()))
         return 0
-    from looper.sweep import Session
+    from looper.sweeps.session import Session
 
     if "--multirun" not in line.flags and any(text.lstrip("+~").startswith("hydra/launcher") for text in overrides):
         raise ConfigError("hydra/launcher: this says how the cells of a sweep are run; add -m, or leave it out.")
@@ -109,7 +109,7 @@ def _sweep(session: Any, overrides: list[str]) -> int:
     from omegaconf.errors import OmegaConfBaseException
 
     from looper.complaints import hydra_complaint
-    from looper.grid import sweep
+    from looper.sweeps.grid import sweep
 
     _register(session)
     try:
@@ -123,16 +123,16 @@ def _sweep(session: Any, overrides: list[str]) -> int:
 def _job(session: Any, cfg: Any, folder: Path) -> None:
     """Hand one composed configuration to the session."""
     from hydra.core.hydra_config import HydraConfig
-    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     from looper.complaints import hydra_complaint
+    from looper.sweeps.grid import settings
 
     choices = {key: str(value) for key, value in HydraConfig.get().runtime.choices.items()}
 
     def config() -> Any:
         try:
-            return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+            return settings(cfg)
         except OmegaConfBaseException as error:
             raise hydra_complaint(error) from error
 
@@ -176,7 +176,7 @@ def _plan(args: list[str]) -> int:
     from looper.arguments import rewrite, split
     from looper.commands.planning import Planner
     from looper.complaints import hydra_complaint
-    from looper.grid import sweep
+    from looper.sweeps.grid import sweep
 
     line, planner = split(args), Planner()
     overrides = rewrite(line.overrides)

@@ -16,7 +16,8 @@ from omegaconf import OmegaConf
 
 from looper.agents.human import Human
 from looper.agents.recording import Head, Line, head_of, lines_of
-from looper.launch import build, launch
+from looper.launch import launch
+from looper.parts import build
 from looper.types import Outcome, Question, Reply
 
 STEP_KEY = re.compile(r"[\w.\-/]+\.[1-9]\d*")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from looper.journal import Event
-from looper.launch import Audience, build, launch
+from looper.launch import Audience, launch
+from looper.parts import build
 from looper.types import Outcome
 
 PRICES = {

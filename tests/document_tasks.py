@@ -7,7 +7,7 @@ from command_line import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from looper.launch import build
+from looper.parts import build
 from looper.tasks.document.library import source
 from looper.tasks.document.task import Document
 

@@ -16,9 +16,9 @@ from looper.budget import Budget, Ledger, Price
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
 from looper.errors import InvalidAnswer
 from looper.journal import Event, Journal
-from looper.launch import Parts
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
+from looper.parts import Parts
 from looper.run import Run, execute
 from looper.stage import Stage
 from looper.tasks.dial import Dial, Plan, Replan

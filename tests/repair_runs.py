@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from looper.journal import Event, read
-from looper.launch import Audience, build, launch
+from looper.launch import Audience, launch
+from looper.parts import build
 from looper.types import Outcome
 
 CONF = Path(__file__).parents[1] / "conf"

@@ -12,9 +12,10 @@ from pydantic.dataclasses import dataclass
 
 from looper.folder import Folder
 from looper.journal import Event, read
-from looper.lab.fork import chained
-from looper.lab.replay import Replayed, replay
-from looper.launch import Audience, build, launch
+from looper.lab.replaying.fork import chained
+from looper.lab.replaying.replay import Replayed, replay
+from looper.launch import Audience, launch
+from looper.parts import build
 from looper.tasks.dial import Dial, Setting, Turn
 from looper.types import STRICT, Outcome
 

@@ -9,8 +9,8 @@ from typing import Any
 from command_line import Said
 
 from looper.journal import Event, read
-from looper.sweep_ledger import SweepLedger
-from looper.sweep_share import beside
+from looper.shared_budget.ledger import SweepLedger
+from looper.shared_budget.share import beside
 
 PAID = (
     "+task=dial", "loop=baseline", "model=simulated", "model.skill=0.9", "model.tokens=1000",

@@ -29,13 +29,15 @@ from looper.errors import ConfigError
 from looper.folder import Folder
 from looper.journal import Event, load_payload, read
 from looper.lab.ablation import worth, worthwhile
+from looper.lab.data import runs_of
 from looper.lab.data.folders import known_in
 from looper.lab.data.frame import frame_of
-from looper.launch import Audience, build, launch
+from looper.launch import Audience, launch
 from looper.loops.ablation import NoCritique, nothing
 from looper.loops.reflex import Reflex
 from looper.loops.workflow import Workflow, answers
 from looper.loops.workflow.answers import AddedTest, Diagnosis, Group, Planned, Review, TaskPlan
+from looper.parts import build
 from looper.tasks.contracts import Critique, Issue, Steps
 from looper.tasks.document.states import Artifact, Prepared
 from looper.types import Outcome, Question, Reply
@@ -428,7 +430,7 @@ def told(path: Path) -> list[Any]:
 @pytest.mark.parametrize(
     ("design", "ablate", "match"),
     [
-        ("reflex", "critc", "no such role, did you mean `critic`.*planner, preparer, critic"),
+        ("reflex", "critc", "no such role; did you mean `critic`.*planner, preparer, critic"),
         ("reflex", "refiner", "cannot do without refiner: without it nothing changes.*planner, preparer, critic"),
         ("reflex", "producer:oracle", "cannot do without producer"),
         ("reflex", "judge", "judge belongs to the task and has a part in its gate"),
@@ -449,6 +451,16 @@ def test_what_cannot_be_ablated_is_refused_in_one_sentence(
         build(config(tmp_path, design, ablate))
     assert str(refused.value).startswith("ablate=")
     assert "\n" not in str(refused.value)
+
+
+def test_a_role_of_the_outer_loop_is_refused_and_one_of_the_inner_is_ablated(tmp_path: Path) -> None:
+    outer = {"outer": {"_target_": "looper.loops.gather_verify.GatherVerify", "learn": False, "recall": 0}}
+    with pytest.raises(ConfigError, match=r"gather_verify\(reflex\) cannot do without researcher\. What can be"):
+        build(config(tmp_path, "reflex", "researcher", **outer))
+    path = tmp_path / "run"
+    run(path, "reflex", "critic", **outer)
+    assert {event.by for event in steps(path, "critique")} == {"left out"}
+    assert known_in(path).tags["outer"] == "gather_verify"
 
 
 def test_a_task_that_nobody_writes_has_no_role_that_reflex_can_do_without(tmp_path: Path) -> None:
@@ -587,6 +599,23 @@ def test_what_a_role_is_worth_is_the_difference_for_each_unit_that_it_costs() ->
     assert mixed["how"] == "shuffled"
     assert math.isnan(mixed["worth_per_unit"])
     assert "the role saves 1.65 of the outer units" in mixed["note"]
+
+
+@pytest.mark.parametrize(("unnamed", "told"), [(0.0, 1.0), (1.0, 0.0)])
+def test_what_is_planted_is_found_and_what_is_not_is_not(unnamed: float, told: float, tmp_path: Path) -> None:
+    """Where nothing is mended unless it is named a critic is worth everything; where all is mended anyway, nothing."""
+    odds = {"satisfy": 0.0, "repair": 1.0, "unnamed": unnamed, "damage": 0.0, "miss": 0.0, "correlation": 1.0}
+    for ablate in (None, "critic", "critic:oracle"):
+        for instance in range(1, 7):
+            planted = {"_target_": "looper.tasks.sim.truth.Planted", **odds}
+            task = SIM | {"instance": instance, "rules": 4, "warnings": 0, "truth": planted}
+            given = config(tmp_path, "reflex", ablate) | {"task": task}
+            assert go_on(tmp_path / f"{ablate}-{instance}", given).status in ("completed", "stopped")
+    left, oracle = worth(runs_of(tmp_path)).to_dict("records")
+    assert (left["how"], left["tasks"], left["difference"]) == ("left out", 6, pytest.approx(told))
+    assert left["cost_full"] - left["cost_ablated"] == pytest.approx(2.0 if unnamed else -2.0)
+    assert left["worth_per_unit"] == pytest.approx(0.0) if unnamed else math.isnan(left["worth_per_unit"])
+    assert (oracle["how"], oracle["difference"], oracle["cost_full"]) == ("oracle", 0.0, oracle["cost_ablated"])
 
 
 def test_a_role_whose_cost_was_not_shown_has_no_worth_per_unit() -> None:

@@ -34,9 +34,10 @@ from looper.agents.policy import Policy
 from looper.budget import Budget, Ledger, Price
 from looper.errors import StopRequested
 from looper.journal import Journal
-from looper.launch import build, launch
+from looper.launch import launch
 from looper.loops.cabal import Cabal, output
 from looper.loops.cabal.rounds import STEP_NAMES
+from looper.parts import build
 from looper.run import Run, execute
 from looper.stage import Stage
 from looper.tasks.dial import Dial

@@ -150,6 +150,22 @@ def test_without_any_run_it_says_how_to_make_some(tmp_path: Path):
     assert "python -m looper -m +task=dial" in said.complaint
 
 
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("compare", "basline=once"), "did you mean `baseline`?"),
+        (("compare", "colour=red"), "usage: looper compare [SWEEP | FOLDER | RUN ...]"),
+        (("report", "margin=0.1"), "`report` takes outputs=DIR; usage: looper report [RUN]"),
+        (("resume", "loop=once"), "`loop` of a run cannot change once it has begun"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_a_command_does_not_take_is_told_with_what_it_takes(args: tuple[str, ...], told: str):
+    said = call(*args)
+    assert said.code == 2
+    assert told in said.complaint
+    assert ("cannot change" in said.complaint) == (args[0] == "resume")
+
+
 def test_one_run_is_a_page(outputs: Path):
     said = call("report", "alone", f"outputs={outputs}")
     assert said.out == f"{outputs}/alone/report.html\n"

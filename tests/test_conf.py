@@ -19,7 +19,7 @@ from looper.agents.model import Model
 from looper.agents.recording import Recording
 from looper.agents.simulated import Simulated
 from looper.build import instantiate
-from looper.launch import build
+from looper.parts import build
 
 CONF = ROOT / "conf"
 GIVEN = {

@@ -13,11 +13,13 @@ from looper.console import Console, announcement, asking, table, who
 from looper.console.blocks import Block, step_line
 from looper.console.gauge import Gauge
 from looper.console.screen import Screen, brief, plain
-from looper.console.summary import Story, final_summary
+from looper.console.story import Story
+from looper.console.summary import final_summary
 from looper.errors import Paused
 from looper.folder import Folder
 from looper.journal import Event
-from looper.launch import Audience, build
+from looper.launch import Audience
+from looper.parts import build
 from looper.types import Call, Question
 
 HOSTILE = [

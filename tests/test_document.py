@@ -544,7 +544,7 @@ def test_a_run_on_a_document_survives_its_death_at_every_step(monkeypatch: pytes
 
 
 def test_a_document_can_be_configured_as_plain_data(tmp_path: Path) -> None:
-    from looper.launch import build
+    from looper.parts import build
 
     plain = config(tmp_path)
     plain["task"] = {

@@ -15,7 +15,8 @@ import pytest
 from repair_pairs import PAIRS, Pair
 
 from looper.errors import ConfigError
-from looper.tasks.repair.edits import KINDS, Edit, apply_edit, apply_pair, enumerate_edits, normal_form
+from looper.tasks.repair.edits import KINDS, Edit, apply_edit, apply_pair, enumerate_edits
+from looper.tasks.repair.forms import normal_form
 from looper.tasks.repair.localise import suspicion
 from looper.tasks.repair.problem import Report
 from looper.tasks.repair.problem import TestResult as Result

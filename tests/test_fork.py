@@ -21,10 +21,11 @@ from looper.commands.request import changed
 from looper.errors import ConfigError, JournalDamaged, RunLocked
 from looper.folder import Folder
 from looper.journal import Event, read
-from looper.lab.cut import cut_at
-from looper.lab.fork import Forked, Settings, fork
-from looper.lab.record import Record
-from looper.launch import Audience, build, launch
+from looper.lab.replaying.cut import cut_at
+from looper.lab.replaying.fork import Forked, Settings, fork
+from looper.lab.replaying.record import Record
+from looper.launch import Audience, launch
+from looper.parts import build
 from looper.state import fold
 from looper.types import Outcome
 

@@ -6,7 +6,7 @@ import pytest
 from repair_pairs import PAIRS
 
 from looper.errors import ConfigError
-from looper.tasks.repair.edits import normal_form
+from looper.tasks.repair.forms import normal_form
 from looper.tasks.repair.inject import FAULTS, MAKERS, Fault, inject_fault
 
 

@@ -21,8 +21,8 @@ from looper.lab.comparable import comparable
 from looper.lab.data import COLUMNS, HISTORY, Store, histories_of, runs_of
 from looper.lab.data.known import settings_in
 from looper.tracking import Tracking
+from looper.tracking.files import parameters
 from looper.tracking.identity import checks_of, on_all_rules
-from looper.tracking.record import parameters
 from looper.tracking.shadow import sync
 from looper.tracking.store import Store as MlflowStore
 
@@ -334,6 +334,37 @@ def test_of_several_runs_of_one_cell_the_first_counts():
     again = known(name="again", started=9000, metrics={"gate_score": 0.2})
     found = comparable(frame(known(metrics={"gate_score": 0.9}), again, known("baseline")))
     assert dict(zip(found.runs["label"], found.runs["score"], strict=True)) == {"adaptive": 0.9, "baseline": 1.0}
+    assert "the first run counts" in found.refused.iloc[0]["reason"]
+
+
+CAPPED = {"status": "stopped", "reason": "budget_exhausted", "capped": "sweep_budget.usd=4"}
+
+
+def test_a_run_that_the_cap_of_its_sweep_cut_short_gives_way_to_the_one_in_its_place():
+    """The first run of a cell counts, but not one that ended because others had spent the money."""
+    short = known(tags=CAPPED, metrics={"gate_score": 0.2})
+    anew = known(name=f"{short.name}.2", started=9000, metrics={"gate_score": 0.9})
+    found = comparable(frame(short, anew, known("baseline")))
+    assert dict(zip(found.runs["label"], found.runs["score"], strict=True)) == {"adaptive": 0.9, "baseline": 1.0}
+    assert list(found.refused["reason"]) == [
+        "the cap of its whole sweep cut it short (sweep_budget.usd=4), and dial-adaptive-0.2 was run in its place"
+    ]
+    assert found.notes == []
+
+
+def test_a_run_that_the_cap_of_its_sweep_cut_short_is_named_where_there_is_no_other():
+    found = comparable(both(known(tags=CAPPED, metrics={"gate_score": 0.2})))
+    assert found.refused.empty
+    (note,) = found.notes
+    assert note.startswith("1 run(s) were cut short by the cap of their whole sweep")
+    assert "dial-adaptive-0. Raise the cap" in note
+
+
+def test_a_run_that_its_own_budget_ended_gives_way_to_none():
+    own = known(tags={"status": "stopped", "reason": "budget_exhausted"}, metrics={"gate_score": 0.2})
+    again = known(name=f"{own.name}.2", started=9000)
+    found = comparable(frame(own, again, known("baseline")))
+    assert found.runs.set_index("label")["score"]["adaptive"] == 0.2
     assert "the first run counts" in found.refused.iloc[0]["reason"]
 
 

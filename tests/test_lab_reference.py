@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from looper.lab.reference import reference, reference_runs
+from looper.lab.report.reference import reference, reference_runs
 from looper.lab.statistics import pareto, pareto_share
 
 TABLE = {

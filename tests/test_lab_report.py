@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_line import call
 from lab_runs import frame, known, sweep_of
 from tracking_runs import play
 
-from looper.console.summary import Story
+from looper.console.story import Story
 from looper.errors import ConfigError
 from looper.folder import Folder
 from looper.lab.data import HISTORY
@@ -24,6 +25,7 @@ from looper.lab.report.pages import as_json, markdown_of
 from looper.lab.report.plots import DARK, LIGHT, file_svg
 from looper.lab.report.rendering import markdown_text
 from looper.lab.report.rivals import command, missing
+from looper.lab.report.rounds import inherited
 from looper.lab.report.words import chance, conclusions, number, rivals_told
 
 HOSTILE = '<script>alert("x")</script>|`a`*b*[c](http://evil.example)\u202e$&'
@@ -398,6 +400,48 @@ def test_a_run_as_a_page(tmp_path: Path):
     ):
         assert part in told
     assert text.count("<svg") == 2
+
+
+def test_a_page_tells_the_course_of_an_outer_loop(tmp_path: Path):
+    run = (
+        "+task=sim",
+        "outer=gather_verify",
+        "loop=reflex",
+        "model=simulated",
+        "confirm=yes",
+        "tracking=none",
+        "seed=3",
+    )
+    call(*run, "seed=3", "task.judged=1", f"outputs={tmp_path}")
+    (file,) = tmp_path.glob("*/history.jsonl")
+    story = Story.of(Folder(file.parent))
+    verdicts = story.state["outer_loop"]["verdicts"]
+    text = run_page(story)
+    told = " ".join(checked(text).text)
+    assert "The loop around the design" in told
+    assert len(verdicts) == story.state["outer_loop"]["path"].count("VERIFY") > 0
+    for found in verdicts:
+        assert found["why"] in told
+        assert all(gap["problem"] in told for gap in found["gaps"])
+
+
+def test_a_page_without_an_outer_loop_or_parent_has_neither_part(tmp_path: Path):
+    text = run_page(Story.of(Folder(play(tmp_path, "one"))))
+    assert 'id="outer"' not in text
+    assert 'id="fork"' not in text
+
+
+def test_a_fork_says_what_is_its_parents(tmp_path: Path):
+    story = Story.of(Folder(play(tmp_path, "one")))
+    shared = {"outer": 2.0, "inner": 0.5, "tokens": 120.0, "calls": 1.0, "usd": 0.25}
+    story.state["setup"]["forked"] = {"parent": "the-parent", "at": "iteration.2", "steps": 7, "inherited": shared}
+    table = inherited(story)
+    assert table is not None
+    assert "the-parent at iteration.2: 7 steps" in table.caption
+    assert list(table.rows[0]) == ["shared with the parent", "2.000", "0.500", "0.250", "120", "1"]
+    own, whole = (dict(zip([head for head, _ in table.heads], row, strict=True)) for row in table.rows[1:])
+    assert float(own["outer"]) == float(whole["outer"]) - 2.0
+    assert "Where it comes from" in " ".join(checked(run_page(story)).text)
 
 
 def test_curves_come_from_the_journals(tmp_path: Path):

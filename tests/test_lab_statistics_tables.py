@@ -200,3 +200,34 @@ def test_the_best_of_each_task_is_marked_with_ties():
     assert table["best"].loc["b"].tolist() == [False, True]
     assert table.loc[("c", "x"), "n"] == 0
     assert not table["best"].loc["c"].any()
+
+
+def costs_of(*differences: float) -> pd.DataFrame:
+    """Two designs on as many tasks: what the dear one costs more."""
+    rows = [{"task": f"t{number}", "seed": 0, "design": design, "usd": 1.0 + more * (design == "dear")}
+            for number, more in enumerate(differences) for design in ("cheap", "dear")]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_costs_that_all_differ_alike_have_an_interval_bounded_by_the_largest_value_seen():
+    """20 tasks: at 95 % fewer than 1 - 0.05 ** (1 / 20) = 14 % differ otherwise, each by 1.5 at most."""
+    terms = {"value": "usd", "margin": 0.05, "lower_is_better": True}
+    (row,) = compare(costs_of(*[0.5] * 20), "cheap", **terms).to_dict("records")
+    rare = 1 - 0.05 ** (1 / 20)
+    assert (row["low"], row["high"]) == pytest.approx((0.5 - rare * (0.5 + 1.5), 0.5 + rare * (1.5 - 0.5)))
+    assert (row["verdict"], row["note"]) == ("worse", "all 20 pairs differ by the same amount, 0.5")
+
+
+def test_a_cap_above_the_values_seen_bounds_them():
+    terms = {"value": "usd", "margin": 0.05, "lower_is_better": True}
+    (row,) = compare(costs_of(*[0.5] * 20), "cheap", bound=4.0, **terms).to_dict("records")
+    rare = 1 - 0.05 ** (1 / 20)
+    assert (row["low"], row["verdict"]) == (pytest.approx(0.5 - rare * 4.5), "undecided")
+    assert "all 20 pairs differ by the same amount, 0.5" in row["note"]
+    (row,) = all_pairs(costs_of(*[0.5] * 20), bound=4.0, **terms).to_dict("records")
+    assert row["low"] == pytest.approx(0.5 - rare * 4.5)
+
+
+def test_costs_that_differ_have_no_such_note():
+    (row,) = compare(costs_of(0.5, 0.6, 0.4, 0.5, 0.7, 0.5), "cheap", value="usd").to_dict("records")
+    assert "same amount" not in row["note"]

@@ -33,8 +33,9 @@ from looper.budget import Budget, Price, total
 from looper.checks import reader
 from looper.episodes import STORE, Episodes
 from looper.journal import Journal, read
-from looper.launch import Parts, launch
+from looper.launch import launch
 from looper.loops.reflex import Reflex
+from looper.parts import Parts
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 

@@ -10,13 +10,16 @@ from typing import Any
 import pandas as pd
 import pytest
 from command_line import call
+from humaneval_problems import saved
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 
+from looper.arguments import rewrite
 from looper.build import instantiate
-from looper.commands.planning import amounts, clock
-from looper.lab.bounds import Amount, bounds, most_calls
-from looper.lab.planning import Arm, Cell, Forecast, Past, forecast, found, overall, spreads
-from looper.lab.simulate import composed
-from looper.launch import Parts, build
+from looper.commands.planning import Planner, amounts, clock
+from looper.lab.planning.bounds import Amount, bounds, most_calls, question_bytes
+from looper.lab.planning.forecasting import Arm, Cell, Forecast, Past, forecast, found, overall, spreads
+from looper.lab.simulation.simulate import composed
+from looper.parts import Parts, build
 
 SIM = ("+task=sim", "task.judged=0")
 
@@ -40,7 +43,7 @@ def planned(*args: str) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("looper.lab.planning.TRIALS", 12)
+    monkeypatch.setattr("looper.lab.planning.forecasting.TRIALS", 12)
     return tmp_path
 
 
@@ -259,3 +262,82 @@ def test_a_budget_is_not_changed_by_planning() -> None:
     bounds(cell)
     assert dataclasses.asdict(cell.budget) == before
     assert instantiate(cell.config["budget"], "budget") == cell.budget
+
+
+# A priced model on a task that says how long its questions are
+
+
+def code_of(folder: Path, *more: str) -> tuple[str, ...]:
+    model = ("model=openai/gpt-4o-mini", "model.price={input: 1.0, output: 2.0}", "budget.outer=10")
+    return ("+task=code/humaneval", f"task.file={saved(folder)}", *model, *more)
+
+
+def test_a_benchmark_with_a_priced_model_is_expected_to_cost_something(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(*_: object) -> None:
+        raise AssertionError("a plan executes no program")
+
+    monkeypatch.setattr("looper.checks.sandbox.Sandbox.start", nothing)
+    told = planned(*code_of(here, "loop=once,best_of,reflex", "task.problem=0,1,2"))
+    once, draws, reflex = told["arms"]
+    assert [arm["expected"]["calls"] for arm in (once, draws)] == [3, 9]
+    assert 3 < reflex["expected"]["calls"] <= reflex["worst"]["calls"] == 15
+    for arm in told["arms"]:
+        assert 0 < arm["expected"]["tokens"] < arm["worst"]["tokens"]
+        assert 0 < arm["expected"]["usd"] < arm["worst"]["usd"]
+        assert arm["source"].startswith("estimate, no run was made")
+        assert arm["expected"]["seconds"] is None
+    assert draws["expected"]["usd"] > 2 * once["expected"]["usd"] > 0
+    assert told["total"]["expected"]["calls"] == sum(arm["expected"]["calls"] for arm in told["arms"])
+
+
+def test_a_worst_case_begins_with_the_first_question_and_grows_by_answers(here: Path) -> None:
+    cell = parts(*rewrite(code_of(here, "loop=retry", "model.max_tokens=1000")))
+    first = max(question_bytes(cell.task, step) or 0 for step in ("plan", "produce", "write"))
+    one, two, five = (bounds(dataclasses.replace(cell, budget=capped(cell, calls)))[0] for calls in (1, 2, 5))
+    assert first + 1000 < (one.tokens or 0) < first + 1000 + 100
+    assert (two.tokens or 0) == 2 * (one.tokens or 0) + 1000
+    assert (five.tokens or 0) == 5 * (one.tokens or 0) + (1 + 2 + 3 + 3) * 1000
+
+
+def capped(cell: Parts, calls: int) -> Any:
+    return dataclasses.replace(cell.budget, calls=calls)
+
+
+def test_a_question_of_a_designs_own_is_taken_to_be_long(here: Path) -> None:
+    told = planned(*code_of(here, "loop=cabal"))
+    assert any("16,000 bytes" in note for note in told["arms"][0]["notes"])
+    assert told["arms"][0]["expected"]["usd"] > 0
+
+
+# Time, and what a plan has in common with a run
+
+
+def test_a_plan_has_the_settings_of_the_runs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the sweep around them are not theirs: else no earlier run would be that of a cell."""
+    command = (*SIM, "loop=once,retry", "seed=0,1", "jobs=2", "workers=processes", "sweep_budget.usd=9", "sweep=one")
+    arms: list[Arm] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Planner, "said", lambda self, as_json: str(arms.extend(self.arms.values())))
+        assert call("plan", "-m", *command).code == 0
+    mine = {cell.parts.identity for arm in arms for cell in arm.cells}
+    assert call("-m", *command, "tracking=none").code in (0, 4)
+    runs = [json.loads(file.read_text()) for file in here.glob("outputs/sweeps/one/*/run.json")]
+    assert {run["setup"]["config_hash"] for run in runs} == mine
+    assert len(mine) == 4
+
+
+def test_each_kind_of_cell_is_composed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composing is what takes long: 9 designs on 164 problems took more than ten minutes."""
+    composed: list[list[str]] = []
+    load = ConfigLoaderImpl.load_sweep_config
+
+    def counted(self: Any, master: Any, overrides: list[str]) -> Any:
+        composed.append(overrides)
+        return load(self, master, overrides)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", counted)
+    told = planned(*SIM, "task.instance=1,2,3", "loop=once,retry", "seed=0,1", "budget.outer=4")
+    assert told["cells"] == 12
+    assert len(composed) == 2

@@ -15,12 +15,14 @@ from reflex_players import BYE, HELLO, NAME, history, page, play, settings, star
 from looper.agents.parse import Unparsable, Words, answer
 from looper.budget import Budget, Price
 from looper.console.blocks import Block
-from looper.console.summary import Story, final_summary
+from looper.console.story import Story
+from looper.console.summary import final_summary
 from looper.folder import Folder
 from looper.journal import Event, Journal, read
-from looper.launch import build, launch
+from looper.launch import launch
 from looper.loops import reflex
 from looper.loops.reflex import Reflex
+from looper.parts import build
 from looper.state import fold
 from looper.tasks.contracts import Critique, Draft, Steps
 from looper.tasks.dial import Dial

@@ -15,7 +15,8 @@ from repair_runs import FAULTY, FIXED, VISIBLE, events, row, run, settings
 from looper.checks.sandbox import Sandbox
 from looper.errors import ConfigError, PhaseError, SandboxUnavailable
 from looper.journal import Event
-from looper.launch import Audience, build
+from looper.launch import Audience
+from looper.parts import build
 from looper.tasks.repair.edits import enumerate_edits
 from looper.tasks.repair.problem import Problem, Script
 from looper.tasks.repair.states import Batch, Choice, Move, Plan, Program, Rewrite, Variant

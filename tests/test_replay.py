@@ -29,7 +29,7 @@ from written_runs import by_hand
 
 from looper.errors import ConfigError, JournalDamaged
 from looper.journal import Event
-from looper.lab.offline import offline
+from looper.lab.replaying.offline import offline
 from looper.launch import Audience
 
 TURN = '{"by": 2.0, "why": "on"}'

@@ -1,7 +1,8 @@
 """Deterministic search of repairs: fixed order first, second edits where a first one came nearer."""
 
 from looper.tasks.environment import FailureType
-from looper.tasks.repair.edits import apply_edit, normal_form
+from looper.tasks.repair.edits import apply_edit
+from looper.tasks.repair.forms import normal_form
 from looper.tasks.repair.search import (
     BATCH,
     PER_VARIANT,

@@ -9,9 +9,9 @@ import pytest
 from looper.agents.simulated import Simulated
 from looper.build import instantiate
 from looper.errors import ConfigError
-from looper.lab import expected
-from looper.lab.expected import Expected
-from looper.lab.simulate import composed, simulate
+from looper.lab.simulation import expected
+from looper.lab.simulation.expected import Expected
+from looper.lab.simulation.simulate import composed, simulate
 from looper.tasks.sim.task import Sim
 from looper.tasks.sim.truth import Planted, Row
 

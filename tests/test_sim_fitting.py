@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from looper.errors import ConfigError
-from looper.lab.fitting import Fitted, fitted
-from looper.lab.simulate import composed, simulate
-from looper.launch import build, launch
+from looper.lab.simulation.fitting import Fitted, fitted
+from looper.lab.simulation.simulate import composed, simulate
+from looper.launch import launch
+from looper.parts import build
 
 PLANTED = {"satisfy": 0.5, "repair": 0.7, "unnamed": 0.2, "damage": 0.1, "miss": 0.3, "wrong": 0.1}
 RUNS = 50

@@ -107,6 +107,33 @@ def test_the_answer_is_the_same_whatever_it_costs() -> None:
     assert run(PRICED)[0].artifact == run({})[0].artifact == run({**PRICED, "faults": 0.5, "retries": 20})[0].artifact
 
 
+def test_a_call_takes_its_time_between_intent_and_settlement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed while it waits is to be found in the middle of a call."""
+    journal, loop, seen = Journal(), Once(), list[list[str]]()
+
+    def pause(seconds: float) -> None:
+        seen.append([event.event for event in journal.events[-1:]])
+
+    monkeypatch.setattr("looper.agents.simulated._pause", pause)
+    ledger = Ledger(Budget(prices=default_budget().prices, outer=None))
+    cast = Seats({"name": "simulated", "skill": 1.0, "latency": 2.0, **PRICED}, design=loop)
+    execute(loop, Run(Stage(Sim(judged=0), cast, journal, ledger, seed=0)))
+    assert seen == [["call_started"]]
+    assert [call.seconds for call in calls(journal)] == [2.0]
+
+
+def test_every_attempt_takes_its_time_and_an_answer_without_calls_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("looper.agents.simulated._pause", waited.append)
+    with pytest.raises(InvalidAnswer):
+        Simulated(faults=1.0, retries=2, latency=3.0, tokens=1).answer(
+            Question(role="planner", step="plan", key="k", context={}, returns=Plan, task=Dial())
+        )
+    assert waited == [3.0] * 3
+    run({"latency": 1.0})
+    assert waited[3:] == [1.0]
+
+
 def test_latency_is_told_and_not_waited_for() -> None:
     (call,) = calls(run({**PRICED, "latency": 50.0, "sleeps": False})[2])
     assert call.seconds == 50.0

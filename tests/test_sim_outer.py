@@ -268,3 +268,14 @@ def test_a_blind_verifier_finds_no_gap_and_a_suspicious_one_uses_up_all_rounds()
 def test_discovery_changes_nothing_where_there_is_no_outer_loop() -> None:
     alone = [ended(Sim(truth=Planted(discover=discover)), 3, alone=True) for discover in (0.0, 1.0)]
     assert alone[0] == alone[1]
+
+
+def test_a_rule_whose_twin_is_named_too_is_mended_as_often_as_any_other() -> None:
+    task = Sim(rules=1, warnings=0, judged=0, spread=0.0, truth=Planted(repair=0.6, damage=0.0))
+    (rule,) = task.odds
+    bad = code_for(task.instance, rule, False, random.Random(0))
+    named, mended = {rule, hidden_twin(rule)}, 0
+    for throw in range(1000):
+        code = Player(task, 1.0, random.Random(throw)).changed(rule, task.parse(f"{rule}: {bad}"), named)
+        mended += meets(task.instance, rule, code)
+    assert 560 <= mended <= 640, "600 are planted, with a standard error of 15"

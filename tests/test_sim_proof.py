@@ -8,8 +8,8 @@ import pytest
 
 from looper.agents.simulated import Simulated
 from looper.errors import ConfigError
-from looper.lab import expected
-from looper.lab.proof import Case, Family, detected, planned, proved
+from looper.lab.simulation import expected
+from looper.lab.simulation.proof import Case, Family, detected, planned, proved
 from looper.tasks.sim.task import Sim
 from looper.tasks.sim.truth import Planted
 
@@ -47,7 +47,7 @@ def test_a_wrong_truth_would_be_noticed() -> None:
     other = Family(Sim(judged=0, truth=Planted(correlation=0.2)))
     case = detected(FAMILY, NULL)
     frames = (FAMILY.drawn(case, np.random.default_rng(number)) for number in range(40))
-    from looper.lab.proof import judged
+    from looper.lab.simulation.proof import judged
 
     assert abs(judged(other, case, frames).bias) > 4
 
@@ -59,7 +59,7 @@ def test_the_power_of_a_plan_rises_with_effect_and_tasks() -> None:
 
 
 def test_the_truth_is_what_closed_forms_say_of_each_instance() -> None:
-    """One instance: the family's means against `looper.lab.expected`."""
+    """One instance: the family's means against `looper.lab.simulation.expected`."""
     even = Family(Sim(judged=0, spread=0.0))
     skill = Simulated(skill=0.7)
     (passed, _), (holdout, _) = (even.moments(0.7, value) for value in ("passed", "holdout"))

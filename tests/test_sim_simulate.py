@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from looper.errors import ConfigError
-from looper.lab.simulate import composed, simulate
+from looper.lab.simulation.simulate import composed, simulate
 from looper.lab.statistics import compare
 
 READ = {"run", "task", "design", "seed", "gate_score", "passed", "holdout", "score", "inner", "outer", "usd", "tokens",

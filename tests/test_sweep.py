@@ -16,12 +16,13 @@ from dial_runs import config, play
 from tracking_runs import Book
 
 import looper
-from looper.cells import canonical, cell_name, checked, look, sweep_name
 from looper.errors import ConfigError, JournalDamaged
 from looper.journal import read
-from looper.launch import build
-from looper.pressing import pressing
-from looper.tally import ALREADY, PAUSE, Tally, by_design, counted, duration
+from looper.parts import build
+from looper.sweeps.earlier import look
+from looper.sweeps.names import canonical, cell_name, checked, sweep_name
+from looper.sweeps.pressing import pressing
+from looper.sweeps.tally import ALREADY, PAUSE, Tally, by_design, counted, duration
 from looper.tracking.multirun import manifest, record, standing, totals
 
 NONE = "tracking=none"

@@ -14,8 +14,8 @@ from sweep_runs import PAID, calls, folder, journals, ledger, paid, rows, share,
 from looper.budget import Budget, Ledger
 from looper.errors import BudgetExceeded, Paused
 from looper.folder import Folder
-from looper.sweep_ledger import FILE, SweepBudget, SweepLedger
-from looper.sweep_share import lives
+from looper.shared_budget.ledger import FILE, SweepBudget, SweepLedger
+from looper.shared_budget.share import lives
 
 DOLLAR = {"usd": 1.0, "calls": 1.0}
 
@@ -77,7 +77,7 @@ import sys
 from pathlib import Path
 from looper.budget import Budget, Ledger
 from looper.errors import BudgetExceeded
-from looper.sweep_share import beside
+from looper.shared_budget.share import beside
 
 own = Ledger(Budget(), shared=beside(Path(sys.argv[1], sys.argv[2]), lambda: None))
 own.owe({})
@@ -158,7 +158,7 @@ DIES = """
 import os, sys
 from pathlib import Path
 from looper.budget import Budget, Ledger
-from looper.sweep_share import beside
+from looper.shared_budget.share import beside
 
 own = Ledger(Budget(), shared=beside(Path(sys.argv[1], "dead"), lambda: None))
 own.owe({})

@@ -6,7 +6,7 @@ import pytest
 from command_line import call, run
 from sweep_runs import PAID, folder, journals, ledger, paid, rows
 
-from looper.sweep_ledger import FILE
+from looper.shared_budget.ledger import FILE
 
 LAUNCHERS = {
     "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),

@@ -19,12 +19,12 @@ from sweep_runs import PAID, calls, folder, journals, rows, until
 from looper.catalogue import shipped
 from looper.control import RELAY, Control
 from looper.errors import Aborted, ConfigError, Paused
-from looper.grid import Composer
-from looper.pressing import pressing
-from looper.sweep_cell import Cell
-from looper.sweep_pool import Pool
-from looper.sweep_settings import Sweeping
-from looper.tally import Tally
+from looper.sweeps.cell import Cell
+from looper.sweeps.grid import Composer
+from looper.sweeps.pool import Pool
+from looper.sweeps.pressing import pressing
+from looper.sweeps.settings import Sweeping
+from looper.sweeps.tally import Tally
 
 SLOW = (*PAID, "model.latency=0.05")
 NATIVE = {"hydra": {"launcher": {}}}
@@ -182,7 +182,7 @@ def test_a_worker_that_dies_leaves_its_run_to_the_next_command(here: Path) -> No
 
 
 def test_a_worker_whose_sweep_is_gone_ends_its_run_in_order(here: Path) -> None:
-    worker = subprocess.Popen([sys.executable, "-m", "looper.sweep_worker"], stdin=subprocess.PIPE, text=True)
+    worker = subprocess.Popen([sys.executable, "-m", "looper.sweeps.worker"], stdin=subprocess.PIPE, text=True)
     assert worker.stdin is not None
     worker.stdin.close()
     assert worker.wait(20) == 0

@@ -12,7 +12,7 @@ from sweep_runs import PAID, calls, folder, journals, ledger, paid, until
 
 from looper.errors import ConfigError
 from looper.journal import write_whole
-from looper.sweep_tune import Unfinished, as_overrides, tune_of, value
+from looper.sweeps.tuning.tune import Unfinished, as_overrides, tune_of, value
 
 SPACE = {"loop.max_steps": {"low": 1, "high": 12}, "task.gain": {"choices": [0.4, 1.7]}}
 OFFLINE = ("+task=dial", "loop=adaptive", "seed=0,1", "tracking=none", "sweep=mine", "--json")

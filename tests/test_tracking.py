@@ -19,7 +19,10 @@ from looper import tracking
 from looper.errors import ConfigError, JournalDamaged
 from looper.journal import Event, read
 from looper.tracking import Mirror, Tracking
-from looper.tracking.record import Record, Tail, parameters
+from looper.tracking import ui as page
+from looper.tracking.files import parameters
+from looper.tracking.record import Record
+from looper.tracking.tail import Tail
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +260,7 @@ print([name for name in sys.modules if name.partition(".")[0] in ("mlflow", "pan
 
 
 def test_the_ui_is_for_this_machine_alone(tmp_path: Path):
-    command = tracking.ui_command(tmp_path, Tracking(), 5123)
+    command = page.ui_command(tmp_path, Tracking(), 5123)
     assert command[command.index("--host") + 1] == "127.0.0.1"
     assert command[command.index("--workers") + 1] == "1"
 
@@ -266,22 +269,22 @@ def test_the_ui_says_its_address_and_ends_with_ctrl_c(tmp_path: Path, monkeypatc
     package = fake_mlflow(tmp_path, "broken")
     (package / "mlflow" / "__main__.py").write_text(FAKE_SERVER)
     monkeypatch.setenv("PYTHONPATH", str(package))
-    monkeypatch.setattr(tracking, "sync", lambda *_: None)
+    monkeypatch.setattr(page, "sync", lambda *_: None)
     said: list[str] = []
 
     def press_ctrl_c(text: str) -> None:
         said.append(text)
         raise KeyboardInterrupt
 
-    assert tracking.ui(tmp_path, Tracking(), say=press_ctrl_c) == 0
+    assert page.ui(tmp_path, Tracking(), say=press_ctrl_c) == 0
     port = said[0].partition("127.0.0.1:")[2].split()[0]
     assert (tmp_path / "ui.log").read_text().startswith(f"false 127.0.0.1 {port}")
-    assert not tracking._answering(subprocess.Popen(["true"]), f"http://127.0.0.1:{port}/health", 1.0)
+    assert not page._answering(subprocess.Popen(["true"]), f"http://127.0.0.1:{port}/health", 1.0)
 
 
 def test_the_ui_of_a_tracking_server_is_its_own(tmp_path: Path):
     said: list[str] = []
-    assert tracking.ui(tmp_path, Tracking(uri="http://127.0.0.1:5000"), say=said.append) == 0
+    assert page.ui(tmp_path, Tracking(uri="http://127.0.0.1:5000"), say=said.append) == 0
     assert "http://127.0.0.1:5000" in said[0]
 
 

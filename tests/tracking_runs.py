@@ -4,8 +4,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from looper.launch import build, launch
-from looper.tracking.record import Record, Tail
+from looper.launch import launch
+from looper.parts import build
+from looper.tracking.record import Record
+from looper.tracking.tail import Tail
 from looper.types import Outcome
 
 PRICES = {

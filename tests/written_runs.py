@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from pydantic.dataclasses import dataclass
 
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
-from looper.launch import Audience, Parts, build, launch
+from looper.launch import Audience, launch
+from looper.parts import Parts, build
 from looper.tasks.contracts import Changes, Confirmation, Critique, Draft, Steps
 from looper.tasks.environment import FailureType
 from looper.types import STRICT, Outcome, Signal

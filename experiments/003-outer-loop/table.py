@@ -3,13 +3,14 @@
     python experiments/003-outer-loop/table.py outputs/sweeps/outer_loop_sim
     python experiments/003-outer-loop/table.py outputs/sweeps/outer_loop_repair
 
-Writes NAME.csv (a row a run), NAME.md and NAME.png beside this file. Statistics are those of looper.lab.statistics:
+Writes NAME.csv (a row a run) and NAME.md, of the simulation sim.png too. Statistics are those of looper.lab.statistics:
 paired by task and seed, the task is the cluster, Holm across all comparisons of a table.
 """
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import yaml
 
 from looper.lab.statistics import gate_truth, interval
 from looper.lab.statistics.comparing import Terms, table
+from looper.tasks.sim.playing import rendered
 from looper.tasks.sim.task import Sim
 
 HERE = Path(__file__).parent
@@ -73,6 +75,15 @@ def hidden(folder: Path, task: Mapping[str, Any], recorded: Mapping[str, Any]) -
     return found.score, found.passed
 
 
+def first(folder: Path, task: Mapping[str, Any]) -> float | None:
+    """Holdout score of what the first round of an outer loop handed over; None where nothing was verified."""
+    for line in (folder / "history.jsonl").read_text().splitlines():
+        step = json.loads(line)
+        if step["step"] == "recall_state" and step["event"] == "step_done":
+            return Sim(instance=task["instance"]).holdout(rendered(step["payload"]["parts"])).score
+    return None
+
+
 def row(folder: Path) -> dict[str, Any]:
     """One run: what it was, how it ended, what it cost."""
     state = json.loads((folder / "run.json").read_text())
@@ -88,6 +99,7 @@ def row(folder: Path) -> dict[str, Any]:
         "seed": state["setup"]["seed"], "status": state["status"], "reason": outcome.get("reason"),
         "gate_score": outcome.get("score") or 0.0, "passed": float(bool(outcome.get("passed"))),
         "verified": float(outcome.get("reason") == "verified"), "holdout": score, "right": float(right),
+        "first": first(folder, config["task"]) if sim and told else None,
         "loops": told.get("loops", 0), "outcome": told.get("outcome") or "",
         **{account: spent.get(account, 0.0) for account in ("inner", "outer", "usd", "tokens", "calls")},
         "seconds": state["elapsed"],
@@ -143,18 +155,18 @@ def shown(found: pd.DataFrame, what: str) -> pd.DataFrame:
     """Differences, and the verdict on each."""
     lines = []
     for one in found.to_dict("records"):
-        known = one["low"] == one["low"]
+        known = not isnan(one["low"])
         ends = f" [{one['low']:+.3f} to {one['high']:+.3f}]" if known else " [no interval: all tasks agree]"
         lines.append({
             "": f"{one['design']} minus {one['baseline']}", f"{what} [95 %]": f"{one['difference']:+.3f}{ends}",
             "p": f"{one['p']:.4f}", "p, Holm": f"{one['p_holm']:.3f}", "verdict": one["verdict"],
-            "detectable": f"{one['minimum_detectable']:.3f}" if known else "unknown",
+            "detectable": "unknown" if isnan(one["minimum_detectable"]) else f"{one['minimum_detectable']:.3f}",
         })  # fmt: skip
     return pd.DataFrame(lines)
 
 
 def prices(found: pd.DataFrame) -> pd.DataFrame:
-    """What more was spent, and what a point, a hundredth of the holdout score, has cost where the interval is above 0."""
+    """What more was spent, and what a point (.01 of the holdout score) has cost where the interval is above 0."""
     lines = []
     for one in found.to_dict("records"):
         more = {name: sum(one[f"{each}_mean"] - one[f"baseline_{each}_mean"] for each in accounts)
@@ -163,8 +175,24 @@ def prices(found: pd.DataFrame) -> pd.DataFrame:
         lines.append({
             "": f"{one['design']} minus {one['baseline']}",
             **{f"{name} more": f"{each:+.{4 if name == 'USD' else 1}f}" for name, each in more.items()},
-            "a point costs": ", ".join(f"{each} {name}" for each, name in zip(point, more, strict=False)) or "no gain shown",
+            "a point costs": ", ".join(map(" ".join, zip(point, more, strict=False))) or "no gain shown",
         })  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def within(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """What a run handed over against what its own first round had: the rounds back alone, without other dice."""
+    lines = []
+    for name in names:
+        runs = frame[(frame.design == name) & frame["first"].notna()]
+        if len(runs):
+            ends = interval(list(runs.holdout - runs["first"]), list(runs.task), bound=1.0)
+            lines.append({
+                "arm": name, "runs": len(runs), "first round": f"{runs['first'].mean():.3f}",
+                "handed over": f"{runs.holdout.mean():.3f}",
+                "difference [95 %]": f"{ends.mean:+.3f} [{ends.low:+.3f} to {ends.high:+.3f}]",
+                "runs with a round back": int((runs.loops > 0).sum()),
+            })  # fmt: skip
     return pd.DataFrame(lines)
 
 
@@ -186,7 +214,7 @@ def gates(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def share(one: Mapping[str, Any], name: str) -> str:
-    if one[f"{name}_rate"] != one[f"{name}_rate"]:
+    if isnan(one[f"{name}_rate"]):
         return "none"
     ends = f"{one[f'{name}_low']:.2f} to {one[f'{name}_high']:.2f}"
     return f"{one[f'{name}s']} = {one[f'{name}_rate']:.2f} [{ends}]"
@@ -228,18 +256,19 @@ def main() -> None:
     name = str(frame.exercise[0])
     known, sides = (SIM, SIM_SIDES) if name == "sim" else (REPAIR, REPAIR_SIDES)
     names = [arm for arm in known if arm in set(frame.design)]
-    size = f"{frame.task.nunique()} tasks x {frame.seed.nunique()} seeds"
+    seeds = frame.seed.nunique()
+    size = f"{frame.task.nunique()} tasks x {seeds} seed{'s' if seeds > 1 else ''}"
     found = differences(frame, sides, "holdout")
     text = "\n\n".join([
         f"{len(frame)} runs: {len(names)} arms x {size}", markdown(arms(frame, names)),
         markdown(shown(found, "holdout score")), markdown(prices(found)),
         markdown(shown(differences(frame, sides, "right"), "share of runs that meet the holdout")),
-        markdown(gates(frame, names)),
+        markdown(gates(frame, names)), *([markdown(within(frame, names))] if name == "sim" else []),
     ])  # fmt: skip
     frame.sort_values(["design", "task", "seed"]).to_csv(HERE / f"{name}.csv", index=False)
     (HERE / f"{name}.md").write_text(text + "\n")
-    label = "a simulation with planted truth" if name == "sim" else "shipped programs, policies alone"
-    plot(frame, names, found, HERE / f"{name}.png", f"outer loop, {label}: {size}")
+    if name == "sim":
+        plot(frame, names, found, HERE / "sim.png", f"outer loop, a simulation with planted truth: {size}")
     print(text)
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from looper.lab.proof import Case, Family, Proved, detected, judged, proved
-from looper.lab.simulate import composed, simulate
+from looper.lab.simulation.proof import Case, Family, Proved, detected, judged, proved
+from looper.lab.simulation.simulate import composed, simulate
 from looper.tasks.sim.task import Sim
 from looper.tasks.sim.truth import Planted
 

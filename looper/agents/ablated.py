@@ -101,7 +101,7 @@ def checked(ablation: Ablation, design: Any, task: Any) -> Ablation:
         raise ConfigError(f"{where}: {design.name}: {why}.")
     if ablation.role not in known:
         why = _why_not(ablation.role, design, task, known)
-        raise ConfigError(f"{where}: {why}. What can be ablated: {_listed(known)}.")
+        raise ConfigError(f"{where}: {why} What can be ablated: {_listed(known)}.")
     if ablation.step and ablation.step not in known[ablation.role]:
         asked = ", ".join(known[ablation.role])
         raise ConfigError(f"{where}: {ablation.role} is never asked `{ablation.step}`; it is asked: {asked}.")
@@ -116,11 +116,13 @@ def checked(ablation: Ablation, design: Any, task: Any) -> Ablation:
 
 def _why_not(role: str, design: Any, task: Any, known: Mapping[str, Any]) -> str:
     if why := design.needed.get(role):
-        return f"{design.name} cannot do without {role}: {why}"
+        return f"{design.name} cannot do without {role}: {why}."
     if role in getattr(task, "roles", {}):
-        return f"{role} belongs to the task and has a part in its gate: without it runs are measured otherwise"
+        return f"{role} belongs to the task and has a part in its gate: without it runs are measured otherwise."
+    if role in design.roles:
+        return f"{design.name} cannot do without {role}."
     near = difflib.get_close_matches(role, list(known), 1)
-    return f"{design.name} has no such role{f', did you mean `{near[0]}`?' if near else ''}"
+    return f"{design.name} has no such role{f'; did you mean `{near[0]}`?' if near else '.'}"
 
 
 def _listed(known: Mapping[str, Sequence[str]]) -> str:

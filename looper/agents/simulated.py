@@ -72,8 +72,8 @@ class Simulated:
         Raises InvalidAnswer if its planted faults leave no answer; its calls are paid all the same.
         """
         calls = self._calls(question) if self.metered else []
-        if self.latency and self.sleeps:
-            _pause(self.latency * max(1, len(calls)))
+        if not self.metered:
+            self._wait()
         dice = random.Random(_place(question))
         own = getattr(design, "simulate", None)
         left = getattr(question.task, "accuracy", None) or {}
@@ -94,6 +94,7 @@ class Simulated:
         while True:
             attempt = question.attempt
             with nullcontext() if attempt is None else attempt(label, self.worst_case()) as paid:
+                self._wait()  # within the attempt: a process that is killed now was in the middle of a call
                 calls.append(self._call(label, dice))
                 if paid is not None:
                     paid.settle(calls[-1])
@@ -106,6 +107,10 @@ class Simulated:
                     "phase_error", calls=calls, ended=ended,
                 )  # fmt: skip
             label = "retry" if ended == FAULT else "repair"
+
+    def _wait(self) -> None:
+        if self.latency and self.sleeps:
+            _pause(self.latency)
 
     def _call(self, label: str, dice: random.Random) -> Call:
         if dice.random() < self.faults:

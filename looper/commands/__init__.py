@@ -16,7 +16,7 @@ from looper.folder import Folder, Outputs
 from looper.pages import page_of
 
 if TYPE_CHECKING:
-    from looper.console.summary import Story
+    from looper.console.story import Story
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -36,7 +36,7 @@ def main(name: str, argv: Sequence[str]) -> int:
 
 def status(request: Request) -> int:
     """Where a run stands."""
-    from looper.console.summary import Story, card
+    from looper.console.story import Story, card
 
     folder = pick(request.outputs, request.name)
     mend(folder)
@@ -194,7 +194,7 @@ COMMANDS: dict[str, Command] = {
     "resume": Command(
         resume, "[RUN] [answer=TEXT | answer=@FILE] [budget.outer=12 ...] [--json]",
         "Goes on with a run that is paused or was interrupted; without a name the active or newest one.",
-        ("--json",), 1, ("answer", *CHANGEABLE),
+        ("--json",), 1, ("answer", *CHANGEABLE), changes=True,
     ),
     "status": Command(
         status, "[RUN] [--json | --artifact]", "Where the current, newest or named run stands, or its whole result.",
@@ -230,6 +230,7 @@ COMMANDS: dict[str, Command] = {
         "effect before its end.",
         ("--json",), 1,
         ("budget", "model", "agents", "loop", "seed", "task", "sandbox", "tracking", "confirm", "until"), ("--at",),
+        changes=True,
     ),
     "compare": Command(
         compare,

@@ -4,7 +4,7 @@ import json
 
 from looper.commands.request import Request
 from looper.commands.shelf import pick
-from looper.console.summary import Story
+from looper.console.story import Story
 from looper.errors import ConfigError, Paused
 from looper.journal import load_payload, write_whole
 from looper.loops.cabal.board.table import Board

@@ -117,8 +117,8 @@ def _named(told: str, given: dict[str, str]) -> str:
 
 def lines_of(comparison: Any, report: Path) -> list[str]:
     """For the terminal: the table, the verdict in words, what was not shown, where the report is."""
+    from looper.lab.report.brief import brief_table
     from looper.lab.report.labels import displayed
-    from looper.lab.report.tables import brief_table
     from looper.lab.report.words import conclusions, limits, rivals_told, setting
 
     comparison = displayed(comparison)
@@ -161,7 +161,7 @@ def _refusals(comparison: Any) -> list[str]:
 
 def report(request: Request) -> int:
     """One run as a page; its path."""
-    from looper.console.summary import Story
+    from looper.console.story import Story
     from looper.lab.report.single import write_run
 
     story = Story.of(pick(request.outputs, request.name))

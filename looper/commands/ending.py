@@ -5,11 +5,12 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from looper.console.summary import config_of
+from looper.console.story import config_of
 from looper.errors import ConfigError, LooperError, RunLocked
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
-from looper.launch import Audience, build, launch
+from looper.launch import Audience, launch
+from looper.parts import build
 from looper.types import TERMINAL, Outcome
 
 

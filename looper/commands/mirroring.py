@@ -38,7 +38,7 @@ def synced_lines(done: Any) -> list[str]:
 
 def show_ui(request: Request) -> int:
     """MLflow's own user interface on this project's store, on 127.0.0.1."""
-    from looper.tracking import ui
+    from looper.tracking.ui import ui
 
     newest = next(iter(request.outputs.folders()), None)
     port = request.settings.pop("port", None)
@@ -50,7 +50,7 @@ def show_ui(request: Request) -> int:
 def tracking_of(folder: Folder | None, request: Request) -> Any:
     """The tracking settings of a run, with what was given on the command line over them; else the defaults."""
     from looper.build import instantiate
-    from looper.console.summary import config_of
+    from looper.console.story import config_of
 
     own = (config_of(folder).get("tracking") if folder else None) or {}
     target = {"_target_": "looper.tracking.Tracking"}

@@ -1,5 +1,6 @@
 """The command plan: what a sweep would cost and could find, before a cent is spent."""
 
+import dataclasses
 import json
 import math
 import sys
@@ -8,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from looper.cells import canonical, cell_name, checked, sweep_name, swept
-from looper.commands.ending import allowed
 from looper.console.blocks import columns
 from looper.errors import ConfigError
-from looper.launch import build
+from looper.parts import Parts, build
+from looper.sweeps.cell import allowed, settings_of
+from looper.sweeps.names import canonical, cell_name, checked, sweep_name, swept
 
 if TYPE_CHECKING:
-    from looper.lab.bounds import Amount
-    from looper.lab.planning import Arm, Forecast
+    from looper.lab.planning.bounds import Amount
+    from looper.lab.planning.forecasting import Arm, Forecast
 
 UNKNOWN = "unknown"
 TOLD = 100
@@ -27,13 +28,15 @@ HEADS = ("arm", "cells", "", "calls", "tokens", "USD", "time", "detectable", "fr
 
 
 class Planner:
-    """Takes the cells of a sweep as `looper.grid` hands them out, and runs none of them."""
+    """Takes the cells of a sweep as `looper.sweeps.grid` hands them out, and runs none of them."""
 
     def __init__(self) -> None:
         self.arms: dict[str, Arm] = {}
         self.root = Path("outputs")
         self.cells = self._all = 0
         self._cell: list[str] = []
+        self._tasks: dict[str, Any] = {}
+        """By their settings."""
         self._swept: list[str] = []
         self._name = "plan"
 
@@ -48,7 +51,7 @@ class Planner:
     def cell_id(self, *, _root_: Any) -> str:
         return cell_name(list(_root_.hydra.overrides.task))
 
-    # The cells, for looper.grid
+    # The cells, for looper.sweeps.grid
 
     def name(self, given: object, overrides: Sequence[str]) -> None:
         self._name = sweep_name(canonical(overrides)) if given is None else checked(given)
@@ -73,26 +76,30 @@ class Planner:
 
     def take(self, config: Any, _folder: Path) -> None:
         """One cell: its parts, under the arm that it belongs to."""
-        from omegaconf import OmegaConf
+        from looper.lab.planning.forecasting import Arm, Cell
+        from looper.sweeps.grid import settings
 
-        from looper.lab.planning import Arm, Cell
-
-        settings = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-        assert isinstance(settings, dict)
-        self.root = Path(str(settings.get("outputs") or self.root))
-        settings.pop("sweep", None)
-        parts = build({str(key): value for key, value in settings.items()}, allowed())
+        known = settings(config)
+        self.root = Path(str(known.get("outputs") or self.root))
+        parts = self._sharing(build(settings_of(known), allowed()))
         values = dict(text.split("=", 1) for text in self._cell if "=" in text)
         told = [f"{key}={values[key]}" for key in self._swept if key in values]
         label = ", ".join([parts.loop.name, *told])
         self.arms.setdefault(label, Arm(label)).cells.append(Cell(parts))
         self.cells += 1
 
+    def _sharing(self, parts: Parts) -> Parts:
+        """With the task that another cell of the same task settings has: what it reads and works out is kept in it."""
+        task = self._tasks.setdefault(json.dumps(parts.config["task"], sort_keys=True, default=str), parts.task)
+        if task is not parts.task:
+            release(parts.task)
+        return dataclasses.replace(parts, task=task)
+
     # What is said
 
     def said(self, *, as_json: bool) -> str:
         """The plan as a table or as JSON. Raises ConfigError if a role cannot be filled."""
-        from looper.lab.planning import forecast, overall
+        from looper.lab.planning.forecasting import forecast, overall
 
         try:
             lines = forecast(list(self.arms.values()), self.earlier())
@@ -134,9 +141,13 @@ class Planner:
         return found
 
     def close(self) -> None:
-        for arm in self.arms.values():
-            for cell in arm.cells:
-                getattr(cell.parts.task, "close", lambda: None)()
+        for task in self._tasks.values():
+            release(task)
+
+
+def release(task: Any) -> None:
+    """Give back what a task holds that was built and not run."""
+    getattr(task, "close", lambda: None)()
 
 
 def rows(line: "Forecast") -> list[list[str]]:

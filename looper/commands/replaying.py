@@ -17,14 +17,14 @@ from looper.folder import Folder
 from looper.journal import read
 
 if TYPE_CHECKING:
-    from looper.lab.replay import Replayed
+    from looper.lab.replaying.replay import Replayed
 
 FROM = "--from-record"
 
 
 def replay(request: Request) -> int:
     """Repeat a run and say where it differs from its record. 0: nowhere; 1: somewhere."""
-    from looper.lab.replay import replay as repeat
+    from looper.lab.replaying.replay import replay as repeat
 
     folder = pick(request.outputs, request.name)
     kept = [name for name in request.settings.get("from_record", "").split(",") if name]
@@ -75,7 +75,7 @@ def _counted(count: "Counter[str]") -> str:
 
 
 def _diverged(found: "Replayed") -> list[str]:
-    from looper.lab.differing import diff
+    from looper.lab.replaying.differing import diff
 
     other = found.difference
     assert other is not None
@@ -100,8 +100,8 @@ def _diverged(found: "Replayed") -> list[str]:
 
 def fork(request: Request) -> int:
     """Continue a copy of a run from a step with other settings."""
-    from looper.lab.fork import Settings
-    from looper.lab.fork import fork as make
+    from looper.lab.replaying.fork import Settings
+    from looper.lab.replaying.fork import fork as make
 
     at = request.options.get("--at")
     if not at:
@@ -130,7 +130,7 @@ def fork(request: Request) -> int:
 
 def fork_name(parent: str) -> str:
     """The folder of a fork: that of the run it comes from, of a fork's too, and the time."""
-    from looper.sweep import stamp
+    from looper.sweeps.names import stamp
 
     return f"{re.sub(r'-fork-[0-9]{8}-[0-9]{6}-[0-9a-f]{4}$', '', parent)}-fork-{stamp()}"
 

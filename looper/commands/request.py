@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ from looper.console.screen import Screen
 from looper.errors import ConfigError
 from looper.folder import Outputs
 from looper.redact import looks_like_secret
+
+SETTING = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@]*")
+"""The key of a setting, where a word could be meant as well."""
 
 
 @dataclass
@@ -49,6 +53,8 @@ class Command:
     """First parts of the settings it takes, beside `outputs=DIR`."""
     options: tuple[str, ...] = ()
     """Options that take a value: `--at STEP` or `--at=STEP`."""
+    changes: bool = False
+    """Whether its settings are those of a run that has begun."""
 
 
 def parse(name: str, command: Command, argv: Sequence[str]) -> Request:
@@ -65,8 +71,8 @@ def parse(name: str, command: Command, argv: Sequence[str]) -> Request:
             request.outputs = Outputs(Path(value))
         elif equals and key.lstrip("+").split(".")[0] in command.settings:
             request.settings[key.lstrip("+")] = value
-        elif equals and command.settings:
-            raise ConfigError(f"{arg}: `{name}` takes {', '.join(command.settings)} and outputs=DIR; {_fixed(key)}")
+        elif equals and (command.settings or (command.words >= 0 and SETTING.fullmatch(key))):
+            raise ConfigError(_strange(name, command, arg))
         else:
             request.words.append(arg)
     if 0 <= command.words < len(request.words):
@@ -91,8 +97,14 @@ def _known(name: str, flag: str, flags: Sequence[str]) -> str:
     raise ConfigError(f"{flag}: `{name}` has no such option; {hint}")
 
 
-def _fixed(key: str) -> str:
-    return f"`{key}` of a run cannot change once it has begun: start a new run."
+def _strange(name: str, command: Command, arg: str) -> str:
+    """What is said of a setting that the command does not take; of a run that has begun why it does not."""
+    key = arg.partition("=")[0]
+    takes = f"{arg}: `{name}` takes {' and '.join([*filter(None, [', '.join(command.settings)]), 'outputs=DIR'])}"
+    if command.changes:
+        return f"{takes}; `{key}` of a run cannot change once it has begun: start a new run."
+    near = difflib.get_close_matches(key.lstrip("+").split(".")[0], [*command.settings, "outputs"], 1)
+    return f"{takes}; " + (f"did you mean `{near[0]}`?" if near else f"usage: looper {name} {command.usage}")
 
 
 def changed(config: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:

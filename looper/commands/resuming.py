@@ -15,7 +15,7 @@ CHANGEABLE = ("budget", "model", "agents", "tracking", "sandbox", "confirm", "un
 
 def resume(request: Request) -> int:
     """Go on with a run that is paused or was interrupted."""
-    from looper.console.summary import Story
+    from looper.console.story import Story
 
     folder = pick(request.outputs, request.name) if request.name else resumable(request.outputs)
     story = Story.of(folder)
@@ -41,7 +41,8 @@ def play(
     from looper.commands.ending import allowed, settings_of
     from looper.console import Console
     from looper.journal import write_whole
-    from looper.launch import build, launch
+    from looper.launch import launch
+    from looper.parts import build
 
     known = settings_of(folder, request.outputs)
     if reached:  # where it was to pause it has paused: it goes on from there

@@ -11,11 +11,10 @@ from looper.console.blocks import cell, columns, score
 from looper.console.board import board_shown
 from looper.console.outer import outer_shown
 from looper.console.screen import brief, plain
+from looper.console.story import Story, glance
 from looper.console.summary import (
-    Story,
     advice,
     design_of,
-    glance,
     inherited,
     iterations,
     paid,

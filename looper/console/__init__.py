@@ -18,11 +18,13 @@ from looper.agents.human import example, from_file, only_word_field, only_yes_no
 from looper.console.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
 from looper.console.gauge import Gauge
 from looper.console.screen import Screen, brief
-from looper.console.summary import Story, card, final_summary
+from looper.console.story import Story, card
+from looper.console.summary import final_summary
 from looper.errors import ConfigError, Paused
 from looper.folder import Folder
 from looper.journal import Event, read
-from looper.launch import Audience, Parts
+from looper.launch import Audience
+from looper.parts import Parts
 from looper.types import Outcome, Question
 
 WHOLE = ("system", "prompt", "setup")

@@ -6,7 +6,7 @@ from typing import Any
 from looper.console.blocks import alias_of, amount, score
 from looper.console.screen import brief
 from looper.journal import Event
-from looper.launch import Parts
+from looper.parts import Parts
 
 
 class Gauge:

@@ -5,7 +5,8 @@ from typing import Any
 
 from looper.console.board import counted, flag_lines, halt_lines, itemised, session_lines, tree_lines, wrapped
 from looper.console.screen import brief, plain
-from looper.console.summary import Story, advice
+from looper.console.story import Story
+from looper.console.summary import advice
 from looper.loops.cabal.board.acceptance import deliverables, flags, open_feedback, open_importance, shortfalls
 from looper.loops.cabal.board.entities import Collab, Product
 from looper.loops.cabal.board.records import Rejection

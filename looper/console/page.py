@@ -17,7 +17,8 @@ from markupsafe import Markup
 from looper.console.board import MARKS, when
 from looper.console.minutes import headline, lacking, name_of, refusals, waiting
 from looper.console.screen import plain
-from looper.console.summary import Story, advice
+from looper.console.story import Story
+from looper.console.summary import advice
 from looper.loops.cabal.board.acceptance import flags
 from looper.loops.cabal.board.citations import Citation, replaced
 from looper.loops.cabal.board.entities import Collab

@@ -3,21 +3,17 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from looper.agents.human import apart, together
-from looper.budget import Budget
+from looper.agents.human import apart
 from looper.console.blocks import LABELS, amount, filler, names_of, score
 from looper.console.outer import outer_shown
 from looper.console.screen import brief, plain
+from looper.console.story import Story
 from looper.console.tree import tree_lines
-from looper.errors import ConfigError
-from looper.folder import LOCK, STOP, Folder
-from looper.journal import Event, load_payload, read
+from looper.folder import LOCK, STOP
 from looper.pages import page_of
-from looper.state import fold, fresh
 from looper.types import TERMINAL
 
 SHORT = 80
@@ -27,86 +23,6 @@ WHOLE = ("reflex",)
 OWN_FILES = {"history.jsonl", "run.json", "artifact.md", "config.yaml", "mirror.lock", LOCK, STOP}
 LIMITS = ("iteration_limit", "round_limit", "budget_exhausted", "time_limit", "stagnation", "no_new_plan")
 """Reasons after which the distance to success is told; document 003 names the first."""
-
-
-@dataclass
-class Story:
-    """All that a summary needs, read from a run's folder once."""
-
-    folder: Folder
-    state: dict[str, Any]
-    events: list[Event]
-    caps: dict[str, Any]
-
-    @classmethod
-    def of(cls, folder: Folder) -> "Story":
-        """Raises ConfigError without a journal, JournalDamaged for a changed one."""
-        if not folder.history.exists():
-            folder.state()
-        events = read(folder.history).events
-        budget = config_of(folder).get("budget") or {}
-        caps = {account: budget.get(account, getattr(Budget(), account)) for account in ("inner", "outer")}
-        return cls(folder, fold(events, folder.path), events, caps)
-
-    @property
-    def name(self) -> str:
-        return self.folder.path.name
-
-    @property
-    def status(self) -> str:
-        return self.folder.status(self.state)
-
-    @property
-    def outcome(self) -> dict[str, Any]:
-        return self.state["outcome"] or {}
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        return self.outcome.get("facts") or {}
-
-    @property
-    def waiting(self) -> dict[str, Any] | None:
-        """What a person was asked and has not answered, also if a resume was broken off since."""
-        answered = {event.key for event in self.events if event.key and event.event != "call_started"}
-        for event in reversed(self.events):
-            if event.event == "paused" and not event.key:
-                asked = load_payload(self.folder.path, event).get("facts", {}).get("waiting")
-                left = [one for one in apart(asked) if one.get("key") not in answered]
-                return together(left) if left else None
-        return None
-
-    @property
-    def holdout(self) -> Any:
-        found = self.facts.get("holdout")
-        return found.get("score") if isinstance(found, dict) else found
-
-    def verdict(self) -> dict[str, Any]:
-        """The last evaluation that gave the final score, so that rules and score belong together; else the last one."""
-        wanted = (self.outcome.get("score"), self.outcome.get("passed"))
-        found: dict[str, Any] = {}
-        for event in self.events:
-            if event.event == "evaluation_done":
-                data = load_payload(self.folder.path, event)
-                if isinstance(data, dict) and (data.get("score"), data.get("passed")) == wanted:
-                    found = data
-        return found or self.state["evaluation"] or {}
-
-    def artifact(self) -> str | None:
-        """What artifact.md holds; None without one."""
-        file = self.folder.path / "artifact.md"
-        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
-
-
-def config_of(folder: Folder) -> dict[str, Any]:
-    """The configuration a run was started with; nothing if it is not there."""
-    import yaml
-
-    file = folder.path / "config.yaml"
-    try:
-        data = yaml.safe_load(file.read_bytes()) if file.exists() else {}
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: is not YAML any more ({brief(error)}); restore it, or start a new run.") from error
-    return data if isinstance(data, dict) else {}
 
 
 def final_summary(story: Story) -> list[str]:
@@ -312,16 +228,3 @@ def advice(story: Story) -> str:
 
 def _kind(info: Mapping[str, Any]) -> str:
     return str(info.get("description") or info.get("type") or "...")
-
-
-def card(story: Story) -> dict[str, Any]:
-    """What run.json says now, with the status for people and the folder: the one JSON object for scripts."""
-    return {**story.state, "status": story.status, "waiting": story.waiting, "folder": str(story.folder.path)}
-
-
-def glance(folder: Folder) -> dict[str, Any]:
-    """The same from run.json alone where that is final, else from the journal: quick enough for many runs."""
-    saved = folder.saved() if folder.history.exists() else {}
-    final = saved.get("status") in TERMINAL and saved.keys() >= fresh().keys()
-    state = saved if final else folder.state()
-    return {**state, "status": folder.status(state), "folder": str(folder.path)}

@@ -1,16 +1,17 @@
 """What reflex is without one of its roles, and what those who know the truth would say in it, for ablations."""
 
 import random
-from collections.abc import Callable
-from typing import Any, get_origin
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, get_origin
 
 from pydantic import BaseModel, Field
 
-from looper.tasks.contracts import Critique, Issue, by_rules
+from looper.tasks.contracts import Critique, Issue, by_rules, written
+from looper.tasks.environment import Task
 from looper.types import Question
 
-SPARE = ("planner", "preparer", "critic")
-"""Roles that a run could do without."""
+SPARE = {"planner": ("plan",), "preparer": ("prepare_checks",), "critic": ("critique",)}
+"""Roles that a run could do without, with what they are asked."""
 NEEDED = {
     "assessor": "it writes the gate that runs are measured by", "owner": "it only confirms the setup",
     "producer": "it writes the artifact", "refiner": "without it nothing changes after the first draft",
@@ -60,3 +61,26 @@ def rules_in(question: Question) -> list[str]:
     given: Any = question.context.get("rules")
     rules = given if isinstance(given, list) and len(given) > 1 else question.task.criteria.rules
     return [rule.id for rule in rules]
+
+
+class Spared:
+    """What reflex says of its roles to whoever ablates one (looper.agents.ablated)."""
+
+    needed: ClassVar[Mapping[str, str]] = NEEDED
+    redrawn: ClassVar[Mapping[str, Sequence[Any]]] = {}
+
+    def spare(self, task: Task) -> Mapping[str, Sequence[str]]:
+        """Roles that a run on this task could do without; where nobody writes, the plan is where the work begins."""
+        return SPARE if written(task) else {}
+
+    def without(self, step: str) -> Callable[[Question], BaseModel]:
+        """An answer that says nothing."""
+        return WITHOUT[step]
+
+    def oracle(self, step: str, task: Task) -> Callable[[Question, random.Random], BaseModel] | None:
+        """What the checks say, to the letter; nobody knows the right checks."""
+        return ORACLES.get(step)
+
+    def names(self, question: Question, answer: BaseModel) -> list[str]:
+        """Ids of the rules that an answer may be about."""
+        return rules_in(question)

@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.errors import BudgetExceeded, Interruption
-from looper.loops.draw import ROLES, Draws
+from looper.loops.draw import ROLES, Draws, drawn
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
@@ -27,6 +27,10 @@ class BestOf:
     roles: ClassVar[dict[str, str]] = ROLES
     steps: ClassVar[dict[str, tuple[str, ...]]] = {"planner": ("plan",), "producer": ("produce",)}
     events: ClassVar[dict[str, str]] = {"plan": "plan_created", "gate": "evaluation_done"}
+
+    def straight(self, task: Task) -> list[tuple[str, str]]:
+        """Role and step of each question of a run in which every answer is right, for an estimate before the start."""
+        return [drawn(task)] * self.n
 
     def run(self, task: Task, run: Run) -> Outcome:
         draws = Draws(task, run)

@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.errors import Interruption
-from looper.loops.draw import Draws
+from looper.loops.draw import Draws, drawn
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
@@ -32,6 +32,10 @@ class Cascade:
     }
     steps: ClassVar[dict[str, tuple[str, ...]]] = {"cheap": ("plan", "produce"), "dear": ("plan", "produce")}
     events: ClassVar[dict[str, str]] = {"plan": "plan_created", "gate": "evaluation_done"}
+
+    def straight(self, task: Task) -> list[tuple[str, str]]:
+        """Role and step of each question of a run in which every answer is right, for an estimate before the start."""
+        return [("cheap", drawn(task)[1])]
 
     def run(self, task: Task, run: Run) -> Outcome:
         draws = Draws(task, run)

@@ -25,12 +25,17 @@ ROLES = {
 """Who makes a draw unless the design says otherwise."""
 
 
+def drawn(task: Task) -> tuple[str, str]:
+    """Role and step of one draw."""
+    return ("producer", "produce") if written(task) is not None else ("planner", "plan")
+
+
 class Draws:
     """The draws of one run, from the first to the last."""
 
     def __init__(self, task: Task, run: Run):
         self.task, self.run = task, run
-        self.step, self.role = ("produce", "producer") if written(task) is not None else ("plan", "planner")
+        self.role, self.step = drawn(task)
         self.log: list[dict[str, Any]] = []
 
     def ask(self, turn: Run, role: str) -> Any:

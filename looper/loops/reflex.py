@@ -6,17 +6,14 @@ confirm --> PLAN --> PRODUCE || PREPARE --> EVALUATE --failed--> CRITIQUE --> RE
              +-------------------------------- next iteration -------------------------+
 """
 
-import random
-from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field, PositiveInt
+from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.criteria import Evaluation
 from looper.errors import BudgetExceeded, Interruption, PhaseError
-from looper.loops import ablation
-from looper.loops.ablation import NoCritique
+from looper.loops.ablation import NoCritique, Spared
 from looper.loops.confirm import confirm, note, propose
 from looper.loops.look import look, steps
 from looper.loops.prepare import prepare
@@ -24,14 +21,14 @@ from looper.loops.progress import Progress
 from looper.run import Run
 from looper.tasks.contracts import Critique, by_rules, with_regressions, written
 from looper.tasks.environment import Task
-from looper.types import STRICT, Outcome, Question
+from looper.types import STRICT, Outcome
 
 MET = ("threshold_reached", "no_major_issues")
 """Reasons of a run that is completed; they come before every other one (SPEC 2.4)."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class Reflex:
+class Reflex(Spared):
     """Six phases, an artifact, rules in two phases."""
 
     max_iterations: PositiveInt = 4
@@ -66,10 +63,6 @@ class Reflex:
         "critique": "critique_done",
     }
 
-    needed: ClassVar[Mapping[str, str]] = ablation.NEEDED
-    """Roles that cannot be ablated, and why."""
-    redrawn: ClassVar[Mapping[str, Sequence[Any]]] = {}
-
     def run(self, task: Task, run: Run) -> Outcome:
         cycle = Cycle(self, task, run)
         try:
@@ -82,24 +75,6 @@ class Reflex:
         except Interruption as end:
             end.facts.update(cycle.facts())
             raise
-
-    # Ablation (looper.agents.ablated)
-
-    def spare(self, task: Task) -> Mapping[str, Sequence[str]]:
-        """Roles that a run on this task could do without; where nobody writes, the plan is where the work begins."""
-        return {role: self.steps[role] for role in ablation.SPARE} if written(task) else {}
-
-    def without(self, step: str) -> Callable[[Question], BaseModel]:
-        """An answer that says nothing."""
-        return ablation.WITHOUT[step]
-
-    def oracle(self, step: str, task: Task) -> Callable[[Question, random.Random], BaseModel] | None:
-        """What the checks say, to the letter; nobody knows the right checks."""
-        return ablation.ORACLES.get(step)
-
-    def names(self, question: Question, answer: BaseModel) -> list[str]:
-        """Ids of the rules that an answer may be about."""
-        return ablation.rules_in(question)
 
 
 class Cycle:
@@ -234,6 +209,8 @@ class Cycle:
             self.state = turn.do("apply", self.task.apply, before, change, quantity=self.task.quantity(change))
         found = self.written.changes(before, self.state, critique) if self.written else None
         more = found.model_dump() if found else {}
+        if found and not told:
+            more["unnamed"] = []  # nobody named anything
         turn.note("refinement_done", text=self.task.render(self.state), **more)
         return critique
 

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from looper.errors import Interruption
-from looper.loops.draw import ROLES, Draws, warmed
+from looper.loops.draw import ROLES, Draws, drawn, warmed
 from looper.run import Run
 from looper.tasks.environment import Task
 from looper.types import STRICT, Outcome
@@ -31,6 +31,10 @@ class Retry:
     roles: ClassVar[dict[str, str]] = ROLES
     steps: ClassVar[dict[str, tuple[str, ...]]] = {"planner": ("plan",), "producer": ("produce",)}
     events: ClassVar[dict[str, str]] = {"plan": "plan_created", "gate": "evaluation_done"}
+
+    def straight(self, task: Task) -> list[tuple[str, str]]:
+        """Role and step of each question of a run in which every answer is right, for an estimate before the start."""
+        return [drawn(task)]
 
     def run(self, task: Task, run: Run) -> Outcome:
         draws = Draws(task, run)

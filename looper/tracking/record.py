@@ -1,26 +1,17 @@
 """What MLflow is told about one run: a function of its journal and of its folder, without MLflow itself (SPEC 6.1)."""
 
-import json
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from looper.errors import JournalDamaged
-from looper.journal import Event, load_payload, unseal
-from looper.redact import redact, redact_data
+from looper.journal import Event, load_payload
 from looper.tracking.identity import Gate
+from looper.tracking.steps import Step, moment, step_of
 from looper.types import TERMINAL
 
-SHOWN = 2000
-"""Characters of an input, output or reply that a span shows; history.jsonl has the whole."""
-LONGEST_PARAMETER = 6000
-"""Characters of a parameter's value that MLflow keeps (STACK, MLflow)."""
-FILES = ("config.yaml", "run.json", "history.jsonl", "artifact.md", "patch.diff", "summary.md")
-"""What is kept of a run as artifacts, where it is there."""
 ACCOUNTS: tuple[str, ...] = ("inner", "outer", "tokens", "usd", "calls")
 STATES = ("pending", "in_progress", "completed", "failed", "blocked")
 """Of the workflow's tasks (document 001)."""
@@ -39,36 +30,6 @@ MLFLOW_STATUS = {
 """MLflow's status by ours; the tag `status` has ours."""
 
 
-class Tail:
-    """Reads what was appended to a journal since the last look, and checks the hash chain on the way."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        self.offset = 0
-        self.hash = ""
-        self.first = ""
-        """Hash of the first line: the run's identity, for folders may be renamed and sweeps number theirs alike."""
-
-    def read(self) -> list[Event]:
-        """The whole lines that are new; an unfinished one is left for the next look. Raises JournalDamaged."""
-        if not self.path.exists():
-            return []
-        with self.path.open("rb") as file:
-            file.seek(self.offset)
-            *lines, _unfinished = file.read().split(b"\n")
-        return [self._open(line) for line in lines]
-
-    def _open(self, line: bytes) -> Event:
-        opened = unseal(line, self.hash)
-        if opened is None:
-            raise JournalDamaged(f"{self.path}: byte {self.offset} and after is not what was written.")
-        self.offset += len(line) + 1
-        self.hash = opened[1]
-        self.first = self.first or self.hash
-        # json, not pydantic's parser, which refuses the lone surrogates that texts may hold
-        return Event.model_validate(json.loads(opened[0]))
-
-
 @dataclass(frozen=True)
 class Point:
     """A metric's value at a step."""
@@ -80,29 +41,6 @@ class Point:
     step: int
     seq: int
     """The journal line after which it was known."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """What a span shows of a step."""
-
-    key: str
-    name: str
-    begin: int
-    """Nanoseconds since 1970."""
-    end: int
-    ok: bool
-    by: str
-    inputs: dict[str, Any]
-    outputs: dict[str, Any]
-    tokens: tuple[int, int]
-    """In and out."""
-    cost: dict[str, float]
-
-
-def moment(event: Event) -> int:
-    """Milliseconds since 1970."""
-    return round(datetime.fromisoformat(event.ts).timestamp() * 1000)
 
 
 class Spending:
@@ -273,6 +211,8 @@ class Record:
         self.status, self.ended = event.event, moment(event)
         phase, on_all = self._gate.final(outcome)
         self.tags.update(status=event.event, reason=_word(outcome.get("reason")), phase=phase, **self._gate.tags())
+        if cap := facts.get("sweep_budget"):
+            self.tags["capped"] = f"sweep_budget.{cap['account']}={cap['cap']:g}"
         holdout = facts.get("holdout") or {}
         known = {
             "gate_score": outcome.get("score"), "gate_passed": outcome.get("passed"),
@@ -297,24 +237,12 @@ class Record:
         self.points.extend(point for point in new if math.isfinite(point.value))
 
     def _show(self, event: Event) -> None:
-        step = _step(event)
+        step = step_of(event)
         if len(self._first) < self.spans // 2:
             self._first.append(step)
             return
         self.skipped += len(self._last) == self._last.maxlen
         self._last.append(step)
-
-
-def _step(event: Event) -> Step:
-    end = moment(event) * 1_000_000
-    tokens = (sum(c.tokens_in for c in event.calls), sum(c.tokens_out for c in event.calls))
-    outputs = {"value": json.dumps(event.payload, ensure_ascii=False)[:SHOWN]}
-    if event.said:
-        outputs["said"] = event.said[:SHOWN]
-    return Step(
-        key=event.key, name=event.step, begin=end - round(event.seconds * 1e9), end=end, ok=event.status != "error",
-        by=event.by, inputs={"fingerprint": event.inputs}, outputs=outputs, tokens=tokens, cost=event.cost,
-    )  # fmt: skip
 
 
 def _word(value: Any) -> str:
@@ -323,35 +251,3 @@ def _word(value: Any) -> str:
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
-
-
-def parameters(folder: Path) -> dict[str, str]:
-    """The run's resolved settings, flat (`budget.inner`), without secrets; empty if there is no config.yaml."""
-    import yaml
-
-    file = folder / "config.yaml"
-    if not file.exists():
-        return {}
-    config = redact_data(yaml.safe_load(file.read_text(errors="replace")))
-    return {key: value[:LONGEST_PARAMETER] for key, value in flat(config, "") if key}
-
-
-def flat(node: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Settings as `budget.inner` and text, names in MLflow's alphabet."""
-    if isinstance(node, Mapping) and node:
-        for key, value in node.items():
-            yield from flat(value, f"{path}.{key}" if path else str(key))
-    else:
-        text = node if isinstance(node, str) else json.dumps(node, ensure_ascii=False, default=str)
-        yield spelled(path), text
-
-
-def spelled(name: str) -> str:
-    """A name in MLflow's alphabet."""
-    return "".join(c if c.isalnum() or c in "_-. /" else "_" for c in name)[:250]
-
-
-def artifacts(folder: Path) -> dict[str, str]:
-    """The text of the run's files, without secrets."""
-    found = {name: folder / name for name in FILES if (folder / name).is_file()}
-    return {name: redact(path.read_text(encoding="utf-8", errors="replace")) for name, path in found.items()}

@@ -8,10 +8,12 @@ from typing import Any
 
 from looper.folder import Folder
 from looper.redact import redact
+from looper.tracking.files import artifacts, parameters
 from looper.tracking.locking import locked
 from looper.tracking.multirun import manifest
-from looper.tracking.record import Record, Tail, artifacts, parameters
+from looper.tracking.record import Record
 from looper.tracking.store import Place, Store, digest
+from looper.tracking.tail import Tail
 
 SETTLED = 2.0
 """Seconds after the last event after which a run's files are taken to be written."""

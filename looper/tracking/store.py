@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from looper.errors import LooperError
+from looper.tracking.files import spelled
 from looper.tracking.locking import locked
 from looper.tracking.multirun import LOCK, manifest, standing, totals
-from looper.tracking.record import MLFLOW_STATUS, Point, Record, Step, spelled
+from looper.tracking.record import MLFLOW_STATUS, Point, Record
+from looper.tracking.steps import Step
 
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",

@@ -34,7 +34,8 @@ def comparable(runs: pd.DataFrame, value: str = "score") -> Comparable:
     Raises ConfigError if no run is left.
     """
     sieve = Sieve(runs.assign(reported=runs["gate_score"]))
-    for step in (refusing.recorded, refusing.ended, refusing.same_task, refusing.same_prices, refusing.same_version):
+    checks = (refusing.recorded, refusing.replaced, refusing.ended, refusing.same_task, refusing.same_prices)
+    for step in (*checks, refusing.same_version):
         step(sieve)
     refusing.same_checks(sieve, value)
     refusing.once_each(sieve)
@@ -46,6 +47,7 @@ def comparable(runs: pd.DataFrame, value: str = "score") -> Comparable:
         sieve.refuse(sieve.runs[value].isna(), lambda run: lost.get(value, "its gate gave no score"))
     common.in_common(sieve)
     common.told(sieve)
+    footing.cut_short(sieve)
     if sieve.runs.empty:
         first = sieve.refused[0]["reason"] if sieve.refused else "there is none"
         raise ConfigError(f"compare: none of {len(runs)} runs can be compared; the first was refused because {first}.")

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pandas as pd
+
 from looper.lab.comparable.sieve import Row, Sieve
 from looper.lab.data.frame import prices_in
 
@@ -19,6 +21,24 @@ SHOWN = 3
 
 def recorded(sieve: Sieve) -> None:
     sieve.refuse(sieve.runs["trouble"] != "", lambda run: run["trouble"])
+
+
+def replaced(sieve: Sieve) -> None:
+    """A run that the cap of its whole sweep cut short is no data where it was made again (`looper.sweeps.earlier`)."""
+    runs = sieve.runs
+    names = {(row["sweep"], row["config_hash"], row["run"]) for row in runs.to_dict("records")}
+
+    def later(run: Row) -> str:
+        base, _, number = run["run"].rpartition(".")
+        base, count = (base, int(number)) if base and number.isdigit() else (run["run"], 1)
+        name = f"{base}.{count + 1}"
+        return name if (run["sweep"], run["config_hash"], name) in names else ""
+
+    again = [bool(row["capped"] and later(row)) for row in runs.to_dict("records")]
+    sieve.refuse(
+        pd.Series(again, index=runs.index, dtype=bool),
+        lambda run: f"the cap of its whole sweep cut it short ({run['capped']}), and {later(run)} was run in its place",
+    )
 
 
 def ended(sieve: Sieve) -> None:

@@ -11,7 +11,8 @@ from looper.errors import ConfigError, LooperError
 from looper.folder import Folder
 from looper.lab.data.known import Known, settings_in
 from looper.tracking.multirun import MANIFEST, manifest
-from looper.tracking.record import Record, Tail
+from looper.tracking.record import Record
+from looper.tracking.tail import Tail
 
 SWEEPS = "sweeps"
 

@@ -32,6 +32,7 @@ COLUMNS = {
     "model": "who fills the roles", "fillers": "who answered how often", "synthetic": "recording, simulation, or empty",
     "version": "of looper", "versions": "of what prices and checks depend on", "origin": "the task's own label",
     "forked": "the run that it is a fork of, or empty",
+    "capped": "the cap of its whole sweep that cut it short, or empty",
     "started": "milliseconds since 1970", "where": "folder, or store and MLflow's run id",
     "settings": "resolved, flat", "trouble": "why the record cannot be used, empty if it can",
 }  # fmt: skip
@@ -80,7 +81,7 @@ def _row(known: Known) -> dict[str, Any]:
         "task_hash": digest({key: value for key, value in settings.items() if _of_task(key)}),
         "fillers": tags.get("fillers", "none"), "synthetic": synthetic(tags.get("fillers", "")),
         "version": made_with["looper"], "versions": json.dumps(made_with), "origin": tags.get("origin", ""),
-        "forked": tags.get("forked_from", ""),
+        "forked": tags.get("forked_from", ""), "capped": tags.get("capped", ""),
         "started": known.started, "where": known.where, "settings": dict(settings), "trouble": known.trouble,
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from looper.redact import redact_data
-from looper.tracking.record import LONGEST_PARAMETER, flat
+from looper.tracking.files import LONGEST_PARAMETER, flat
 
 _BLOCK = re.compile(r"^(?=[A-Za-z_])", re.MULTILINE)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from looper.launch import VOLATILE
+from looper.parts import VOLATILE
 
 ELSEWHERE = (*VOLATILE, "sweep")
 ABLATE = "ablate"

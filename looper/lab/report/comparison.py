@@ -4,6 +4,7 @@ import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -92,11 +93,11 @@ def compared(
     told = margin if margin is not None else _margin(runs, first, column)
     cost = column not in ("score", "holdout", "gate_score")
     history = _history(runs)
+    terms: Any = {"value": column, "margin": told, "seed": seed, "lower_is_better": cost, "bound": _cap(runs, column)}
     return Comparison(
         runs=runs, refused=allowed.refused, notes=allowed.notes, baseline=first, value=column, margin=told,
         read=len(chosen),
-        table=statistics.compare(runs, first, value=column, margin=told, seed=seed, lower_is_better=cost),
-        pairs=statistics.all_pairs(runs, value=column, margin=told, seed=seed, lower_is_better=cost),
+        table=statistics.compare(runs, first, **terms), pairs=statistics.all_pairs(runs, **terms),
         history=history, curves=_curves(history, runs, seed), fronts=_fronts(runs, seed),
         gates=statistics.gate_truth(runs) if runs["holdout"].notna().any() else None,
         grid=_grid(runs, column, cost), roles=None if cost else _roles(runs, column, told, seed),
@@ -143,6 +144,14 @@ def _baseline(runs: Frame, name: str | None) -> str:
             return wanted
     costs = runs.groupby("label", sort=False)[["outer", "inner"]].mean()
     return str(costs.sort_values(["outer", "inner"]).index[0])
+
+
+def _cap(runs: Frame, column: str) -> float | None:
+    """The highest cap of this account that runs had; None if one had none. Replans refill the inner units."""
+    if column not in ACCOUNTS or column == "inner":
+        return None
+    caps = [settings.get(f"budget.{column}") for settings in runs["settings"]]
+    return None if any(cap in (None, "null", "None") for cap in caps) else max(float(cap) for cap in caps)
 
 
 def _margin(runs: Frame, baseline: str, column: str) -> float:

@@ -37,7 +37,7 @@ def published_points(comparison: Comparison) -> Frame | None:
     targets = {str(known.get("task._target_", "")) for known in comparison.runs["settings"]}
     if not all(target.startswith(FAMILY) for target in targets) or comparison.runs["holdout"].isna().any():
         return None
-    from looper.lab.reference import reference
+    from looper.lab.report.reference import reference
 
     points = reference().sort_values("usd", ignore_index=True)
     return points.assign(letter=[chr(ord("A") + place) for place in range(len(points))])

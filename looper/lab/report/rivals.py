@@ -52,7 +52,7 @@ def _home(where: str, sweep: str) -> Path | None:
 def _continued(sweep: Path, rivals: Sequence[str]) -> list[str]:
     """The sweep's own command with other designs; cells that are there are not run again."""
     known = manifest(sweep)
-    kept = [_typed(text) for text in known.overrides if not text.startswith("loop=")]
+    kept = [_typed(text) for text in known.overrides if not text.startswith(("loop=", "ablate="))]
     return [*kept, f"loop={','.join(rivals)}", f"sweep={known.name}", f"outputs={sweep.parent.parent}"]
 
 

@@ -8,13 +8,15 @@ import pandas as pd
 
 from looper.build import locate
 from looper.console.blocks import filler, step_line
-from looper.console.summary import Story, advice, config_of, units
+from looper.console.story import Story, config_of
+from looper.console.summary import advice, units
 from looper.errors import ConfigError, Paused
 from looper.journal import Event, write_whole
 from looper.lab.data.folders import read_record
 from looper.lab.data.frame import Frame, synthetic
 from looper.lab.report import plots
 from looper.lab.report.rendering import Markup, rendered
+from looper.lab.report.rounds import inherited, rounds
 from looper.lab.report.tables import Table
 from looper.lab.report.words import UNITS, number
 from looper.tracking.record import Record
@@ -41,7 +43,8 @@ def run_page(story: Story) -> str:
         "run.html.j2", title=f"{story.state['design']} on {story.state['task_alias']}", run=story.name,
         facts=_facts(story, record), label=synthetic(record.tags.get("fillers", "")), advice=advice(story),
         goal=story.state["task"].get("prompt", ""), plots=list(_plots(steps, story)), costs=costs(story),
-        rules=rules(story), fillers=fillers(record), lines=lines[:LINES], left=max(0, len(lines) - LINES),
+        rounds=rounds(story), inherited=inherited(story), rules=rules(story),
+        fillers=fillers(record), lines=lines[:LINES], left=max(0, len(lines) - LINES),
     )  # fmt: skip
 
 

@@ -36,6 +36,8 @@ class Terms:
     alpha: float
     seed: int
     lower_is_better: bool
+    bound: float | None = None
+    """The largest difference there can be, for values that are no scores; None: the largest value seen."""
 
 
 def compare(
@@ -47,18 +49,20 @@ def compare(
     alpha: float = 0.05,
     seed: int = 0,
     lower_is_better: bool = False,
+    bound: float | None = None,
 ) -> pd.DataFrame:
     """One row per other design: its difference from `baseline` on the same tasks and seeds, with Holm across the rows.
 
     margin: of equivalence, in units of `value`. alpha: also sets the level of the intervals, 1 - alpha;
     `minimum_detectable` is at alpha over the number of rows, which is certain to pass Holm. lower_is_better: for values
-    that are costs. Raises ConfigError where runs cannot be paired.
+    that are costs. bound: the largest difference that there can be of values that are no scores, e.g. their cap; None:
+    the largest value seen. Raises ConfigError where runs cannot be paired.
     """
     needed(runs, ("task", "design", "seed", value))
     others = [name for name in distinct(runs, "design") if name != baseline]
     if not others:
         raise ConfigError(f"There is no other design than {baseline} to compare with it.")
-    return table(runs, [(name, baseline) for name in others], Terms(value, margin, alpha, seed, lower_is_better))
+    return table(runs, [(name, baseline) for name in others], Terms(value, margin, alpha, seed, lower_is_better, bound))
 
 
 def all_pairs(
@@ -69,13 +73,14 @@ def all_pairs(
     alpha: float = 0.05,
     seed: int = 0,
     lower_is_better: bool = False,
+    bound: float | None = None,
 ) -> pd.DataFrame:
     """The same for each two designs, the later against the earlier in the frame, with Holm across all of them."""
     needed(runs, ("task", "design", "seed", value))
     sides = [(later, earlier) for earlier, later in itertools.combinations(distinct(runs, "design"), 2)]
     if not sides:
         raise ConfigError("There is only one design; two are needed for a comparison.")
-    return table(runs, sides, Terms(value, margin, alpha, seed, lower_is_better))
+    return table(runs, sides, Terms(value, margin, alpha, seed, lower_is_better, bound))
 
 
 def table(runs: pd.DataFrame, sides: Sequence[tuple[str, str]], terms: Terms) -> pd.DataFrame:
@@ -84,7 +89,7 @@ def table(runs: pd.DataFrame, sides: Sequence[tuple[str, str]], terms: Terms) ->
     for (row, ends), p in zip(found, adjusted.values(), strict=True):
         row["p_holm"] = p
         row["verdict"] = verdict(ends, p, terms.margin, alpha=terms.alpha, lower_is_better=terms.lower_is_better)
-        row["note"] = note(ends, p, terms.margin, alpha=terms.alpha)
+        row["note"] = "; ".join(filter(None, (note(ends, p, terms.margin, alpha=terms.alpha), row["note"])))
     frame = pd.DataFrame([row for row, _ in found])
     return only(frame, [*COLUMNS, *(name for name in frame.columns if name not in COLUMNS)])
 
@@ -95,17 +100,32 @@ def measured(
     """A row without what depends on the other rows; `family` is how many there are."""
     paired = pairs(runs, design, baseline, terms.value)
     differences, tasks = numbers(paired, "difference"), labels(paired, "task")
-    bound = 1.0 if terms.value in SCORES else None
-    ends = interval(differences, tasks, level=1 - terms.alpha, seed=terms.seed, bound=bound)
+    ends = interval(differences, tasks, level=1 - terms.alpha, seed=terms.seed, bound=largest(runs, terms))
     p, test = tested(paired, terms.seed)
     row = {
         "design": design, "baseline": baseline, "n": ends.n, "clusters": ends.clusters,
         "mean": float(numbers(paired, "a").mean()), "baseline_mean": float(numbers(paired, "b").mean()),
         "difference": ends.mean, "low": ends.low, "high": ends.high, "p": p, "test": test,
         "minimum_detectable": minimum_detectable(differences, tasks, alpha=terms.alpha / family),
-        "method": ends.method, **costs(runs, design, baseline),
+        "method": ends.method, "note": same(differences), **costs(runs, design, baseline),
     }  # fmt: skip
     return row, ends
+
+
+def same(differences: np.ndarray) -> str:
+    """What is exactly so where no two pairs differ otherwise; empty where they do, and of a single pair."""
+    alike = len(differences) > 1 and float(np.ptp(differences)) <= NEAR
+    return f"all {len(differences)} pairs differ by the same amount, {differences[0]:g}" if alike else ""
+
+
+def largest(runs: pd.DataFrame, terms: Terms) -> float | None:
+    """The largest difference there can be; None where values may be negative, so that none is known."""
+    if terms.value in SCORES:
+        return 1.0
+    seen = numbers(runs, terms.value)
+    if seen.min() < 0:
+        return None
+    return max(float(seen.max()), terms.bound or 0.0)
 
 
 def tested(paired: pd.DataFrame, seed: int) -> tuple[float, str]:

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar
 
@@ -44,7 +44,15 @@ HIDDEN_STEPS = 40_000_000
 """Loop iterations and calls for one official test; the wall clock ends it first."""
 FRAME = 1_200
 """Bytes of a question besides: the rules about data and form, and the lines between which data stands."""
+FORM = 100
+"""Bytes of an answer besides its text: keys, quotes and escapes."""
 UNSEEN = "The docstring has no example that can be checked: the gate only sees a complete program that loads."
+
+
+@cache
+def schema_bytes(step: str) -> int:
+    """Of the form that an answer is to have."""
+    return len(json.dumps(ANSWERS[step].model_json_schema()).encode())
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -132,22 +140,36 @@ class HumanEval:
         return self.visible.criteria()
 
     def prepare(self) -> Brief:
-        row, shown = self.row, self.sound
+        return self._brief(self.visible)
+
+    def _brief(self, visible: Visible) -> Brief:
+        row = self.row
         return Brief(
-            goal=self.goal, prompt=row.prompt, function=row.entry_point, warning="" if shown else UNSEEN,
-            examples="\n".join(told(row.entry_point, case) for case in shown),
-            rules="\n".join(f"{rule.id}: {rule.description}" for rule in self.criteria.rules),
+            goal=self.goal, prompt=row.prompt, function=row.entry_point, warning="" if visible.cases else UNSEEN,
+            examples="\n".join(told(row.entry_point, case) for case in visible.cases),
+            rules="\n".join(f"{rule.id}: {rule.description}" for rule in visible.criteria().rules),
         )  # fmt: skip
 
-    def question_bytes(self, step: str) -> int:
-        """No fewer bytes than a model is sent when it is asked this first: for an estimate before the start.
+    # For an estimate before the start; nothing is executed for it
+
+    def question_bytes(self, step: str) -> int | None:
+        """No fewer bytes than a model is sent when it is asked this first; None for a question of a design's own.
 
         A token holds at least a byte. What roles answered before comes on top, at most `max_tokens` tokens each.
         """
-        words = self.prompts.get(step, {}).values()
-        schema = json.dumps(self.answer(step).model_json_schema())
-        brief = self.prepare().model_dump().values()
-        return FRAME + sum(len(str(text).encode()) for text in (*words, schema, *brief))
+        if step not in ANSWERS:
+            return None
+        words = [*self.prompts.get(step, {}).values(), UNSEEN]
+        return FRAME + schema_bytes(step) + self._brief_bytes + sum(len(text.encode()) for text in words)
+
+    @cached_property
+    def _brief_bytes(self) -> int:
+        brief = self._brief(self._visible(self.found)).model_dump().values()  # all examples, the wrong ones too
+        return sum(len(str(text).encode()) for text in brief)
+
+    def answer_bytes(self) -> int:
+        """About how many bytes an answer has: those of a program, which is the longest of them, in its form."""
+        return len(self.solution.encode()) + FORM
 
     def answer(self, step: str) -> type[BaseModel]:
         return ANSWERS[step]

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from looper.tasks.repair.edits import normal_form
+from looper.tasks.repair.forms import normal_form
 from looper.tasks.repair.operators.scene import FUNCTION
 from looper.tasks.repair.operators.vocabulary import scope_of
 from looper.tasks.repair.rank import size

@@ -4,20 +4,16 @@ An edit is a splice at character offsets, so lines it does not touch keep their 
 """
 
 import ast
-import hashlib
 import re
 import textwrap
-import threading
-import warnings
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
-from types import CodeType
 
 from pydantic import BaseModel, Field
 
 from looper.errors import ConfigError
+from looper.tasks.repair.forms import form_of, quietly
 from looper.tasks.repair.operators import (
     arithmetic,
     calls,
@@ -44,7 +40,6 @@ NEAR = 12
 UNUSED = 2.0
 """How much likelier an edit is that reads a variable which the function binds and never reads."""
 WORD = re.compile(r"\w+")
-_FILTERS = threading.Lock()
 
 
 class Edit(BaseModel, frozen=True):
@@ -80,51 +75,6 @@ def apply_pair(source: str, pair: tuple[Edit, Edit]) -> str:
     return apply_edit(apply_edit(source, second), first)
 
 
-def normal_form(source: str) -> str:
-    """Key of a program: equal for sources that compile to the same code (layout and comments do not count).
-
-    Valid within one Python version. A source that does not compile has a key of its own text.
-    """
-    with _quietly():
-        shape = _code(source) or f"text {source}"
-    return hashlib.sha256(shape.encode(errors="surrogatepass")).hexdigest()
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """No SyntaxWarning for each candidate; the filters are the process's, so one thread at a time."""
-    with _FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def compiles(source: str) -> bool:
-    """Whether the source is a Python program."""
-    with _quietly():
-        return _code(source) is not None
-
-
-def _code(source: str) -> str | None:
-    """The compiled program without line numbers; None if it does not compile."""
-    try:
-        return repr(_shape(compile(source, "program", "exec", dont_inherit=True)))
-    except (SyntaxError, ValueError):
-        return None
-
-
-def _shape(code: CodeType) -> tuple[object, ...]:
-    constants = [_constant(value) for value in code.co_consts]
-    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    return (code.co_code, constants, names, counts, code.co_exceptiontable)
-
-
-def _constant(value: object) -> object:
-    if isinstance(value, CodeType):
-        return _shape(value)
-    return sorted(map(repr, value)) if isinstance(value, frozenset) else (type(value).__name__, repr(value))
-
-
 def enumerate_edits(
     source: str,
     *,
@@ -145,7 +95,7 @@ def enumerate_edits(
     except SyntaxError as error:
         where = f"line {error.lineno}: {error.msg}"
         raise ConfigError(f"the program is not valid Python ({where}); correct that first") from error
-    with _quietly():
+    with quietly():
         return [_edit(scene, draft) for draft in _distinct(scene, lines, kinds)]
 
 
@@ -218,7 +168,7 @@ class _Originals:
             return None if added is None else (draft.start, len(draft.text) - len(draft.text.lstrip()), added)
         start, end = self._part(draft)
         if (start, end) not in self.codes:
-            self.codes[start, end] = _code(self.scene.source[start:end])
+            self.codes[start, end] = form_of(self.scene.source[start:end])
         form = self._code_of(draft)
         return None if form is None or form == self.codes[start, end] else (start, form)
 
@@ -231,7 +181,7 @@ class _Originals:
 
     def _code_of(self, draft: Draft) -> str | None:
         start, end = self._part(draft)
-        return _code(self.scene.source[start : draft.start] + draft.text + self.scene.source[draft.end : end])
+        return form_of(self.scene.source[start : draft.start] + draft.text + self.scene.source[draft.end : end])
 
     def _local(self, draft: Draft, unit: ast.stmt, start: int, end: int) -> object | None:
         source, tail = self.scene.source, " pass" if isinstance(unit, COMPOUND) else ""

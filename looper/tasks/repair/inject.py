@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pydantic import BaseModel
 
 from looper.errors import ConfigError
-from looper.tasks.repair.edits import compiles, normal_form
+from looper.tasks.repair.forms import compiles, normal_form
 from looper.tasks.repair.operators.scene import FUNCTION, LOOP, Scene
 from looper.tasks.repair.operators.statements import block, content, row, shifted
 

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from looper.tasks.repair.edits import Edit, apply_pair, compiles
+from looper.tasks.repair.edits import Edit, apply_pair
+from looper.tasks.repair.forms import compiles
 from looper.tasks.repair.hints import favour
 from looper.tasks.repair.operators.scene import LINE
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pydantic import BaseModel
 
 from looper.tasks.environment import FailureType
-from looper.tasks.repair.edits import Edit, apply_edit, enumerate_edits, normal_form
+from looper.tasks.repair.edits import Edit, apply_edit, enumerate_edits
+from looper.tasks.repair.forms import normal_form
 from looper.tasks.repair.rank import ranked
 from looper.tasks.repair.states import Batch, Plan, Program, Variant
 from looper.types import Signal

@@ -63,8 +63,11 @@ class Player:
     def changed(self, rule: str, state: Piece, named: Collection[str]) -> str | None:
         """The new code of a rule, None where it stays as it is. A repair that fails writes another bad one."""
         odds, code = self.task.odds[rule], state.parts.get(rule)
-        if hidden_twin(rule) in named and self.luck(odds.repair):
-            return code_for_both(self.task.instance, rule, self.task.truth, self.dice)
+        if hidden_twin(rule) in named:
+            if self.luck(odds.repair):
+                return code_for_both(self.task.instance, rule, self.task.truth, self.dice)
+            if rule in named and not meets(self.task.instance, rule, code):
+                return code_for(self.task.instance, rule, False, self.dice)
         if code is None:
             return self.code(rule, odds.satisfy) if rule in named or not named else None
         if meets(self.task.instance, rule, code):

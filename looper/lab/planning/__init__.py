@@ -1,0 +1,1 @@
+"""Before anything is spent: what a sweep could cost at most, would cost, and could find."""

@@ -1,0 +1,1 @@
+"""Simulated runs: by the thousand, fitted to recorded ones, and held against what they must come to."""

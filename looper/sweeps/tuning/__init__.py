@@ -1,0 +1,1 @@
+"""A search over settings: what is searched (`tune`), and Optuna's study of it (`study`)."""
