@@ -155,9 +155,9 @@ def test_what_is_detectable_must_pass_holm():
 
 def test_costs_are_compared_without_a_bound():
     runs = frame(base=[0] * 8, other=[0] * 8)
-    row = compare(runs, "base", value="usd", lower_is_better=True).iloc[0]
+    row = compare(runs.assign(usd=0.0), "base", value="usd", lower_is_better=True).iloc[0]
     assert math.isnan(row["low"])
-    assert row["verdict"] == "undecided"
+    assert (row["verdict"], row["note"].endswith("all 8 pairs differ by the same amount, 0")) == ("undecided", True)
     varied = runs.copy()
     varied["usd"] = [1.0, 1.1, 1.2, 1.3] * 2 + [2.0, 2.2, 2.3, 2.6] * 2
     assert compare(varied, "base", value="usd", lower_is_better=True).loc[0, "verdict"] == "worse"
@@ -215,6 +215,7 @@ def test_costs_that_all_differ_alike_have_an_interval_bounded_by_the_largest_val
     (row,) = compare(costs_of(*[0.5] * 20), "cheap", **terms).to_dict("records")
     rare = 1 - 0.05 ** (1 / 20)
     assert (row["low"], row["high"]) == pytest.approx((0.5 - rare * (0.5 + 1.5), 0.5 + rare * (1.5 - 0.5)))
+    assert row["method"].endswith("; no difference beyond the largest value seen")
     assert (row["verdict"], row["note"]) == ("worse", "all 20 pairs differ by the same amount, 0.5")
 
 
@@ -222,6 +223,7 @@ def test_a_cap_above_the_values_seen_bounds_them():
     terms = {"value": "usd", "margin": 0.05, "lower_is_better": True}
     (row,) = compare(costs_of(*[0.5] * 20), "cheap", bound=4.0, **terms).to_dict("records")
     rare = 1 - 0.05 ** (1 / 20)
+    assert row["method"].endswith("; no difference beyond the cap")
     assert (row["low"], row["verdict"]) == (pytest.approx(0.5 - rare * 4.5), "undecided")
     assert "all 20 pairs differ by the same amount, 0.5" in row["note"]
     (row,) = all_pairs(costs_of(*[0.5] * 20), bound=4.0, **terms).to_dict("records")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 TOLD = 100
-"""Cells between two lines on standard error: composing one takes some 30 ms."""
+"""Cells between two lines on standard error: composing one takes some 10 ms."""
 FEW = 10
 """Tasks below which an exact test has less power than the t test of a plan (experiments/benchmarks/laboratory.py)."""
 HEADS = ("arm", "cells", "", "calls", "tokens", "USD", "time", "detectable", "from")

@@ -107,7 +107,7 @@ def measured(
         "mean": float(numbers(paired, "a").mean()), "baseline_mean": float(numbers(paired, "b").mean()),
         "difference": ends.mean, "low": ends.low, "high": ends.high, "p": p, "test": test,
         "minimum_detectable": minimum_detectable(differences, tasks, alpha=terms.alpha / family),
-        "method": ends.method, "note": same(differences), **costs(runs, design, baseline),
+        "method": ends.method + bounded(ends, terms), "note": same(differences), **costs(runs, design, baseline),
     }  # fmt: skip
     return row, ends
 
@@ -118,14 +118,21 @@ def same(differences: np.ndarray) -> str:
     return f"all {len(differences)} pairs differ by the same amount, {differences[0]:g}" if alike else ""
 
 
+def bounded(ends: Interval, terms: Terms) -> str:
+    """What the bound of an interval rests on, where all tasks agree and it is no score."""
+    if not ends.method.startswith("all ") or terms.value in SCORES:
+        return ""
+    return f"; no difference beyond {'the largest value seen' if terms.bound is None else 'the cap'}"
+
+
 def largest(runs: pd.DataFrame, terms: Terms) -> float | None:
-    """The largest difference there can be; None where values may be negative, so that none is known."""
+    """The largest difference there can be; None where it is not known: values may be negative, or all are 0."""
     if terms.value in SCORES:
         return 1.0
     seen = numbers(runs, terms.value)
     if seen.min() < 0:
         return None
-    return max(float(seen.max()), terms.bound or 0.0)
+    return max(float(seen.max()), terms.bound or 0.0) or None
 
 
 def tested(paired: pd.DataFrame, seed: int) -> tuple[float, str]:
