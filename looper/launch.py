@@ -145,16 +145,17 @@ class _Session:
                 self.journal.append(start)
                 self._publish()
                 outcome = share.named(execute(self.parts.loop, Run(stage)), ledger, self.journal)
-                return _waiting(outcome, cast) if outcome.status == "paused" else outcome
+                outcome = _waiting(outcome, cast) if outcome.status == "paused" else outcome
             except KeyboardInterrupt:
                 end = Aborted("Ctrl-C twice: ended at once.")
-                return Run(stage).outcome(end.status, end.reason, detail=str(end))
+                outcome = Run(stage).outcome(end.status, end.reason, detail=str(end))
             except Interruption as end:
-                return Run(stage).outcome(end.status, end.reason, detail=str(end), **end.facts)
+                outcome = Run(stage).outcome(end.status, end.reason, detail=str(end), **end.facts)
             finally:
-                ledger.close()
                 if written:
                     written.close()
+                told = _closed(ledger)
+        return outcome.model_copy(update={"facts": {**outcome.facts, **told}})
 
     def _recorder(self) -> recorder.Recorder | None:
         """Where answers are written down, as `record=PATH` says."""
@@ -218,6 +219,15 @@ class _Session:
         return files
 
 
+def _closed(ledger: Ledger) -> dict[str, str]:
+    """Close it; what the outcome must tell if the sweep's ledger cannot be used now: its next command puts it right."""
+    try:
+        ledger.close()
+    except Paused as end:
+        return {"sweep_ledger": str(end)}
+    return {}
+
+
 def _waiting(outcome: Outcome, cast: Seats) -> Outcome:
     """The pause with all questions that wait. Raises the ConfigError of an answer that did not fit."""
     if cast.refused:
@@ -237,4 +247,7 @@ def summary(outcome: Outcome, state: Mapping[str, Any]) -> str:
         "holdout score": holdout.get("score", "none"), "spent": spent, "seconds": state["elapsed"],
         "detail": outcome.facts.get("detail") or "",
     }  # fmt: skip
+    outer = outcome.facts.get("outer") or {}
+    if outer.get("shortfall"):
+        lines["ideal state"] = f"{outer['completeness']:.2f} complete, missing: {'; '.join(outer['shortfall'])}"
     return "\n".join(f"- {name}: {value}" for name, value in lines.items()) + "\n"

@@ -17,6 +17,7 @@ from looper import loops
 from looper.agents import ablated, confirming
 from looper.budget import Budget
 from looper.errors import ConfigError
+from looper.stage import rounds_of as rounds_of
 
 PACKAGES = ("hydra-core", "pydantic", "litellm", "mlflow", "pandas")
 NO_LOOP = {"learn", "recall", "escalation", "answers"}
@@ -117,9 +118,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-def rounds_of(loop: Any) -> int | None:
-    """Iterations that a design makes at most, whatever it calls them; None if it has no such limit."""
-    named = (getattr(loop, name, None) for name in ("max_iterations", "max_steps", "max_rounds"))
-    return next((limit for limit in named if limit is not None), None)

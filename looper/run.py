@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -287,17 +288,20 @@ class Run:
         return reply.model_copy(update={"calls": meter.calls}), meter.cost
 
 
-@cache
-def _hints(fn: Any) -> Any:
-    hints = get_type_hints(fn)
-    if "return" not in hints:
-        raise ConfigError(f"{fn.__qualname__}: annotate what it returns; the journal decodes its values to that type.")
-    return hints["return"]
+_hints: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()
+"""By function; weakly, because a closure holds its run."""
 
 
 def returns_of(fn: Callable[..., Any]) -> Any:
     """The declared return type of a step's function; it is what the journal decodes to."""
-    return _hints(getattr(fn, "__func__", fn))
+    function: Any = getattr(fn, "__func__", fn)
+    if function not in _hints:
+        hints = get_type_hints(function)
+        if "return" not in hints:
+            name = function.__qualname__
+            raise ConfigError(f"{name}: annotate what it returns; the journal decodes its values to that type.")
+        _hints[function] = hints["return"]
+    return _hints[function]
 
 
 def execute(loop: Loop, run: Run) -> Outcome:

@@ -50,3 +50,9 @@ class Stage:
     phase: str = ""
     episodes: Any = None
     """The `Episodes` that earlier runs left (SPEC 5.7); None where none are kept."""
+
+
+def rounds_of(loop: Any) -> int | None:
+    """Iterations that a design makes at most, whatever it calls them; None if it has no such limit."""
+    named = (getattr(loop, name, None) for name in ("max_iterations", "max_steps", "max_rounds"))
+    return next((limit for limit in named if limit is not None), None)

@@ -628,6 +628,23 @@ def test_a_role_whose_cost_was_not_shown_has_no_worth_per_unit() -> None:
     assert "that the role costs outer units was not shown" in row["note"]
 
 
+@pytest.mark.parametrize(
+    ("costs", "told"),
+    [
+        ([0.5, 0.5, 0.5], 0.8),  # what is the same everywhere is no estimate
+        ([1.0, 2.0, 3.0], math.nan),  # too few tasks for an interval
+        ([30.0], math.nan),
+        ([3.0, 2.0, 4.0, 3.0, 2.0, 4.0], 0.4 / 3),
+    ],
+)
+def test_a_cost_is_shown_by_its_interval_or_by_being_the_same_everywhere(costs: list[float], told: float) -> None:
+    runs = [roles(None, 0, f"t{n}", 0.9, 20.0 + cost) for n, cost in enumerate(costs)]
+    runs += [roles("critic", 0, f"t{n}", 0.5, 20.0) for n in range(len(costs))]
+    (row,) = worth(frame_of(runs)).to_dict("records")
+    assert row["worth_per_unit"] == pytest.approx(told, nan_ok=True)
+    assert ("was not shown" in row["note"]) == math.isnan(told)
+
+
 def test_other_settings_that_were_swept_stay_apart() -> None:
     runs = frame_of(
         [roles(text, 0, f"t{task}", 0.5 + 0.4 * (not text) * int(skill), settings={"agents.critic.skill": skill})

@@ -253,9 +253,9 @@ def test_no_prompt_of_a_large_team_is_beyond_its_limit_and_a_round_is_made_in_ti
     made = time.process_time() - began
     assert len(run.board.operatives()) == 12
     assert len(run.board.products) == 41
-    began = time.perf_counter()
+    began = time.process_time()
     sizes = {heard.name: len(heard.prompt) for heard in run.cast.asked}
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     limit = Cabal().prompt_characters * 1.5 + 12_000
     assert {name: size for name, size in sizes.items() if size > limit} == {}
     assert seconds / len(sizes) < 0.1

@@ -43,7 +43,8 @@ def test_the_newest_sweep_is_compared_and_told_in_words(outputs: Path):
         line.startswith("- Undecided: whether adaptive differs from baseline in score was not shown") for line in lines
     )
     assert "- 1 task is too few: no verdict is given below 5, whatever the numbers are." in lines
-    assert f"  python -m looper -m seed=0,1 +task=dial loop=once,retry,best_of sweep=first outputs={outputs}" in lines
+    (added,) = [line for line in lines if line.startswith("  python -m looper -m seed=0,1 +task=dial budget.")]
+    assert added.endswith(f" loop=once,retry,best_of sweep=first outputs={outputs}")
     page = Path(lines[-1].removeprefix("report: "))
     assert page.is_relative_to(outputs / "reports")
     assert {file.name for file in page.parent.iterdir()} >= {"report.html", "report.md", "differences.csv", "plots"}

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from command_line import ROOT, call, run
 from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from looper.agents.human import Human
@@ -20,6 +21,7 @@ from looper.agents.recording import Recording
 from looper.agents.simulated import Simulated
 from looper.build import instantiate
 from looper.parts import build
+from looper.sweeps.grid import _axes
 
 CONF = ROOT / "conf"
 GIVEN = {
@@ -225,6 +227,25 @@ def test_an_experiment_runs_in_miniature(name: str, tmp_path: Path) -> None:
     assert said.code == 0, said.err
     (row,) = json.loads(said.out)
     assert row["seed"] == 0
+
+
+def test_the_large_benchmark_asks_nobody_whether_rules_are_right() -> None:
+    assert yaml.safe_load((CONF / "experiment/humaneval.yaml").read_text())["confirm"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("given", "axes"),
+    [
+        (["+a.b=1,2", "c=3", "++a.b=1"], {"++a.b": ["++a.b=1"], "c": ["c=3"]}),
+        (["+a.b=1,2", "a.b=3"], {"+a.b": ["+a.b=3"]}),  # without the sign there would be no such key to set
+        (["a.b=1", "+a.b=2,3"], {"+a.b": ["+a.b=2", "+a.b=3"]}),
+        (["a=1", "a.b=2"], {"a": ["a=1"], "a.b": ["a.b=2"]}),
+    ],
+)
+def test_a_key_that_adds_and_one_that_changes_are_one_and_the_later_counts(
+    given: list[str], axes: dict[str, list[str]]
+) -> None:
+    assert _axes(OverridesParser.create().parse_overrides(given)) == axes
 
 
 # The user's own

@@ -230,6 +230,20 @@ def test_the_setting_that_changes_what_is_before_the_step_is_named(tmp_path: Pat
     assert "start a new run." in said
 
 
+@pytest.mark.parametrize("account", ["outer", "calls", "tokens"])
+def test_a_cap_below_what_the_shared_steps_have_cost_is_refused(tmp_path: Path, account: str) -> None:
+    run(tmp_path / "one", model={"name": "simulated", "tokens": 10, "tokens_in": 20})
+    _, kept = made(tmp_path / "one", "iteration.4")
+    cost = kept.inherited[account]
+    said = refusal(tmp_path / "one", "iteration.4", **{f"budget__{account}": f"{cost - 1:g}"})
+    assert said == (
+        f"budget.{account}={cost - 1:g}: the steps before {kept.at} have cost {cost:g} already; give more, or fork "
+        "from an earlier step."
+    )
+    made(tmp_path / "one", "iteration.4", "enough", **{f"budget__{account}": f"{cost:g}"})
+    made(tmp_path / "one", "iteration.4", "inner", budget__inner="0.1")
+
+
 def test_a_changed_looper_or_task_is_told_from_a_setting(tmp_path: Path) -> None:
     run(tmp_path / "one")
     planted(tmp_path / "one", "iteration.2/act.1", lambda value: {**value, "by": 0.125})
@@ -275,6 +289,9 @@ def test_a_damaged_parent_is_refused_and_a_running_one_too(tmp_path: Path) -> No
         (["one", "--at", "last", "task.low=3"], "task.low: what the run is about lies before every step"),
         (["one", "--at", "last", "loop=reflex"], "loop: a fork keeps its design"),
         (["one", "--at", "last", "prices=3"], "prices=3: `fork` takes budget, model"),
+        (["one", "--at", "last", "budgett.outer=4"], "did you mean `budget`?"),
+        (["one", "--at", "last", "agents.actor.model={name: x}"], "agents.actor.model: a name is expected, such as"),
+        (["one", "--at", "last", "budget.outer=1"], "budget.outer=1: the steps before iteration."),
         (["one", "--at=iteration.3", "loop.max_stepz=3"], "loop.max_stepz: there is no such setting"),
         (["one", "--at", "last", "model=opnai"], "model `opnai` is not known"),
         (["one", "--att", "last"], "--att: `fork` has no such option; did you mean `--at`?"),

@@ -15,11 +15,13 @@ from test_matrix import DESIGNS, run, shipped_budget
 from looper.agents.prompt import Templates
 from looper.agents.simulated import Simulated
 from looper.checks.sandbox import Sandbox
+from looper.criteria import Finding
 from looper.errors import ConfigError, SandboxUnavailable
 from looper.tasks.code.examples import examples
 from looper.tasks.code.humaneval import UNSEEN, HumanEval
 from looper.tasks.code.problems import of_package
 from looper.tasks.code.program import completed, lacks
+from looper.tasks.code.visible import LOADS, Visible
 from looper.tasks.contracts import Draft
 from looper.tasks.document.states import Revision
 from looper.testing import check_task
@@ -178,6 +180,23 @@ def test_an_example_that_the_official_solution_contradicts_is_left_out_and_said(
     problem = task(tmp_path, 1)
     assert [case.expected for case in problem.sound] == [2]
     assert "1 example visible, 1 left out because the official solution contradicts" in problem.origin
+
+
+@pytest.mark.parametrize(("rule", "note"), [(EXAMPLE1, "timeout"), (EXAMPLE1, "worker lost"), (LOADS, "timeout")])
+def test_an_official_solution_without_a_verdict_is_refused_and_weakens_no_gate(
+    rule: str, note: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    patience: list[float] = []
+
+    def slow(self: Visible, program: str) -> dict[str, Finding]:
+        patience.append(self.seconds)
+        found = {one.id: Finding(passed=True) for one in self.criteria().rules}
+        return found | {rule: Finding(passed=False, note=note)}
+
+    monkeypatch.setattr(Visible, "findings", slow)
+    with pytest.raises(ConfigError, match=f"no verdict in 5 s .{note}.; give more with task.hidden_seconds"):
+        task(tmp_path, seconds=1.0, hidden_seconds=5.0).ready()
+    assert patience == [5.0]
 
 
 def test_without_an_example_the_gate_is_weak_and_says_so(tmp_path: Path) -> None:

@@ -100,13 +100,19 @@ def test_a_killed_run_is_interrupted_and_a_changed_one_is_not_read(tmp_path: Pat
     assert "not what was written" in str(runs.loc["changed", "trouble"])
 
 
-def test_a_cell_that_never_began_is_told_from_the_table_of_its_sweep(outputs: Path, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [("not run", "it never began: loop: no"), ("not begun", "a cap of its whole sweep kept it from beginning")],
+)
+def test_a_cell_that_never_began_is_told_from_the_table_of_its_sweep(
+    status: str, reason: str, outputs: Path, tmp_path: Path
+):
     shutil.copytree(outputs / "sweeps", tmp_path / "sweeps")
     sweep = tmp_path / "sweeps" / "many"
     (sweep / "sweep.json").write_text(json.dumps({"name": "many", "id": "1"}))
     row = {
         "folder": str(sweep / "x"),
-        "status": "not run",
+        "status": status,
         "reason": "loop: no",
         "task": "dial",
         "design": "x",
@@ -115,9 +121,9 @@ def test_a_cell_that_never_began_is_told_from_the_table_of_its_sweep(outputs: Pa
     (sweep / "results.json").write_text(json.dumps([row]))
     runs = runs_of(sweep)
     assert len(runs) == 5
-    assert (runs["status"] == "not run").sum() == 1
+    assert (runs["status"] == status).sum() == 1
     refused = comparable(runs).refused
-    assert list(refused["reason"]) == ["it never began: loop: no"]
+    assert list(refused["reason"]) == [reason]
 
 
 def test_settings_are_read_in_parts_as_they_are_as_a_whole(outputs: Path, tmp_path: Path):
@@ -352,12 +358,39 @@ def test_a_run_that_the_cap_of_its_sweep_cut_short_gives_way_to_the_one_in_its_p
     assert found.notes == []
 
 
-def test_a_run_that_the_cap_of_its_sweep_cut_short_is_named_where_there_is_no_other():
-    found = comparable(both(known(tags=CAPPED, metrics={"gate_score": 0.2})))
-    assert found.refused.empty
-    (note,) = found.notes
-    assert note.startswith("1 run(s) were cut short by the cap of their whole sweep")
-    assert "dial-adaptive-0. Raise the cap" in note
+def test_a_run_that_was_cut_short_gives_way_where_its_name_is_that_of_another_run_too():
+    short = known(tags={**CAPPED, "sweep": "one"}, metrics={"gate_score": 0.2})
+    anew = known(name=f"{short.name}.2", started=9000, tags={"sweep": "one"}, metrics={"gate_score": 0.9})
+    alike = known(name=short.name, task="rod", tags={"sweep": "two"}, where="two/alike")
+    found = comparable(frame(short, anew, known("baseline"), alike, known("baseline", task="rod")))
+    assert found.runs.set_index(["task", "label"])["score"]["dial", "adaptive"] == 0.9
+    assert "dial-adaptive-0.2 was run in its place" in " ".join(found.refused["reason"])
+
+
+@pytest.mark.parametrize(("recall", "outer", "told"), [("5", "gather", 1), ("0", "gather", 0), ("5", "none", 0)])
+def test_runs_that_learnt_from_each_other_are_told(recall: str, outer: str, told: int):
+    own = known(tags={"outer": outer}, settings={"outer.recall": recall})
+    notes = [note for note in comparable(frame(own, known("baseline"))).notes if "had learnt" in note]
+    assert (
+        notes
+        == ["1 run(s) were shown what earlier runs had learnt: they are not independent; give outer.recall=0."][:told]
+    )
+
+
+def test_a_run_that_the_cap_of_its_sweep_cut_short_is_refused_where_there_is_no_other():
+    found = reasons(both(known(tags=CAPPED, metrics={"gate_score": 0.2})))
+    told = "the cap of its whole sweep cut it short (sweep_budget.usd=4); raise the cap and run the sweep again"
+    assert found["dial-adaptive-0"] == told
+    assert set(found) == {"dial-adaptive-0", "dial-baseline-0"}
+
+
+def test_another_threshold_makes_no_other_task_and_is_refused_by_name():
+    cells = [(design, seed) for design in ("adaptive", "baseline", "once") for seed in (0, 1)]
+    least = {cell: "0.5" if cell == ("once", 0) else "0.9" for cell in cells}
+    own = [known(name, seed=seed, settings={"task.thresholds.P1": least[name, seed]}) for name, seed in cells]
+    found = reasons(frame(*own))
+    told = "its task is set otherwise than that of most runs of dial (task.thresholds.P1: 0.5 against 0.9)"
+    assert found["dial-once-0"] == told
 
 
 def test_a_run_that_its_own_budget_ended_gives_way_to_none():

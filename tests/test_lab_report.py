@@ -26,6 +26,7 @@ from looper.lab.report.plots import DARK, LIGHT, file_svg
 from looper.lab.report.rendering import markdown_text
 from looper.lab.report.rivals import command, missing
 from looper.lab.report.rounds import inherited
+from looper.lab.report.tables import arms
 from looper.lab.report.words import chance, conclusions, number, rivals_told
 
 HOSTILE = '<script>alert("x")</script>|`a`*b*[c](http://evil.example)\u202e$&'
@@ -142,6 +143,29 @@ def test_a_planted_difference_is_found_and_told_with_its_cost():
     assert "4.000 against 2.000 outer units, 2.0 times" in told
 
 
+def test_a_difference_beyond_what_a_score_can_be_is_told_as_none():
+    found = plain()
+    row = {**found.table.iloc[0].to_dict(), "verdict": "undecided", "minimum_detectable": 1.3}
+    assert "No difference that a score can have would have been found with a probability of 80 %." in sentence(
+        found, row
+    )
+
+
+def test_runs_without_a_model_show_nothing_of_one():
+    told = "nothing is shown of a model in these seats"
+    assert any(told in line for line in limits(plain()))
+    assert not any(told in line for line in limits(compared(runs().assign(model="openai/x"))))
+
+
+def test_a_gate_that_was_met_and_a_run_that_completed_are_two_counts():
+    own = runs().assign(status="stopped")
+    own["passed"] = own["label"] == "adaptive"
+    table = arms(compared(own))
+    heads = [head for head, _ in table.heads]
+    counts = {row[0]: (row[heads.index("gate met")], row[heads.index("completed")]) for row in table.rows}
+    assert counts == {"baseline": ("0", "0"), "adaptive": ("16", "0")}
+
+
 def test_no_difference_is_equivalent_and_a_noisy_one_undecided():
     found = compared(runs(gain=0.0))
     assert sentence(found, found.table.iloc[0].to_dict()).startswith("adaptive and baseline are equivalent within 0.05")
@@ -200,7 +224,7 @@ def test_a_value_that_is_none_is_refused_with_a_hint():
     assert column_of("cost:usd") == "usd"
     with pytest.raises(ConfigError, match=r"did you mean `cost:usd`"):
         column_of("usd")
-    with pytest.raises(ConfigError, match=r"There are: score, holdout"):
+    with pytest.raises(ConfigError, match=r"no such value; there are: score, holdout"):
         column_of("beauty")
 
 
@@ -222,10 +246,31 @@ def test_the_command_that_adds_rivals_is_that_of_the_sweep(tmp_path: Path):
         *(known(design, where=str(sweep / design), tags={"sweep": "first"}) for design in ("adaptive", "baseline"))
     )
     told = command(own, missing(own))
-    assert told.startswith(
-        "python -m looper -m budget.outer=8 seed=0,1 +task=repair/pay_slip,dial loop=once,retry,best_of"
-    )
-    assert told.endswith(f"sweep=first 'outputs={tmp_path}/out puts'")
+    assert told.startswith("python -m looper -m budget.outer=8 seed=0,1 +task=repair/pay_slip,dial budget.inner=20")
+    assert told.count("budget.outer=") == 1
+    assert "confirm" not in told
+    assert told.endswith(f" loop=once,retry,best_of sweep=first 'outputs={tmp_path}/out puts'")
+
+
+@pytest.mark.parametrize(
+    ("outer", "confirm", "typed", "words"),
+    [
+        ("gather", "null", "seed=0", ["confirm=yes", "outer.escalation=stop"]),
+        ("gather", "null", "outer.escalation=accept", ["outer.escalation=accept", "confirm=yes"]),
+        ("none", "yes", "seed=0", ["confirm=yes"]),
+        ("none", "null", "seed=0", []),
+    ],
+)
+def test_the_command_that_adds_rivals_asks_nobody(
+    tmp_path: Path, outer: str, confirm: str, typed: str, words: list[str]
+):
+    sweep = tmp_path / "sweeps" / "first"
+    sweep_of(sweep, (typed, "loop=adaptive", "task=dial", "budget=small,large"))
+    tags = {"sweep": "first", "outer": outer}
+    own = frame(known(where=str(sweep / "adaptive"), tags=tags, settings={"confirm": confirm}))
+    told = command(own, ("once",)).split()
+    assert [word for word in told if word.startswith(("confirm", "outer."))] == words
+    assert not [word for word in told if word.startswith("budget.")]
 
 
 def test_without_a_sweep_the_command_is_composed_from_the_runs():
@@ -266,6 +311,7 @@ def test_the_page_is_well_formed_stands_alone_and_says_what_is_to_be_said():
     ):  # fmt: skip
         assert part in text
     assert text.count("adaptive is better than baseline") == 1
+    assert text.count("Spending after the first correct state is not known") == 1
 
 
 def test_texts_of_runs_do_nothing_on_the_page():
@@ -354,6 +400,8 @@ def test_everything_is_written_beside_the_page(tmp_path: Path):
         "refused.csv",
         "plots/forest.svg",
     } <= names
+    with (tmp_path / "report" / "runs.csv").open() as file:
+        assert "where" not in next(csv.reader(file))
     with (tmp_path / "report" / "differences.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["design"], row["verdict"]) == ("adaptive", "better")
@@ -378,6 +426,8 @@ def test_json_has_no_nan_and_keeps_its_keys():
 
 def test_numbers_are_for_people():
     assert (number(None), number(float("nan")), number(0.12345), number(12345.6)) == ("-", "-", "0.123", "12,346")
+    assert [number(usd, unit="USD") for usd in (0.0032691, 0.123456, 1.23456)] == ["0.00327", "0.123", "1.235"]
+    assert number(0.0032691) == "0.003"
     assert (chance(0.0004), chance(0.0123)) == ("p < 0.001", "p = 0.012")
     assert rivals_told(compared(runs(), rivals=False)) == ""
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from looper.errors import ConfigError
-from looper.lab.statistics import anytime, gate_truth, pareto, pareto_share, spend_after_correct
+from looper.lab.statistics import anytime, gate_truth, pareto, pareto_share
 
 
 def points(**designs: tuple[float, float]) -> pd.DataFrame:
@@ -205,33 +205,3 @@ def test_what_counts_as_correct_can_be_lowered():
     runs = pd.DataFrame({"design": ["x"], "passed": [True], "holdout": [0.8]})
     assert gate_truth(runs).loc[0, "false_accepts"] == 1
     assert gate_truth(runs, correct=0.8).loc[0, "false_accepts"] == 0
-
-
-def told(correct: list[object]) -> pd.DataFrame:
-    steps = history(("1", "a", "x", [(n + 1.0, 0.5) for n in range(len(correct))]))
-    return steps.assign(correct=pd.Series(correct, dtype=object))
-
-
-@pytest.mark.parametrize(
-    ("correct", "at", "late", "reason"),
-    [
-        ([False, True, False, True], 1, 2.0, ""),
-        ([True, True], 0, 1.0, ""),
-        ([False, False], math.nan, math.nan, "never correct"),
-        ([None, True, True], 1, 1.0, "1 earlier steps are unknown"),
-        ([None, None], math.nan, math.nan, "the history does not know what is correct"),
-        ([None, False], math.nan, math.nan, "the history does not know what is correct"),
-    ],
-)
-def test_spending_after_the_first_correct_state(correct: list[object], at: float, late: float, reason: str):
-    row = spend_after_correct(told(correct)).loc[0]
-    assert row["correct_at"] == pytest.approx(at, nan_ok=True)
-    assert row["inner_after"] == pytest.approx(late, nan_ok=True)
-    assert row["inner_share"] == pytest.approx(late / len(correct), nan_ok=True)
-    assert row["reason"] == reason
-
-
-def test_a_history_without_the_column_says_so():
-    row = spend_after_correct(told([True]).drop(columns="correct")).loc[0]
-    assert math.isnan(row["inner_after"])
-    assert row["reason"] == "the history does not know what is correct"

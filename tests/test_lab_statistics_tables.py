@@ -63,9 +63,23 @@ def test_of_a_cost_less_is_better():
     assert verdict(given(-0.3, -0.1, -0.2), 0.01, 0.05, lower_is_better=True) == "better"
 
 
+def test_no_difference_of_scores_is_beyond_one_and_one_of_costs_may_be():
+    tasks = [f"t{number}" for number in range(5)]
+    wide = interval([1.0, 0.99, 0.98, 1.0, -0.9], tasks)
+    assert wide.high > 1
+    assert (wide.clipped().high, wide.clipped().low) == (1.0, max(wide.low, -1.0))
+    runs = frame(base=[0.0, 0.0, 0.0, 0.0, 0.9], ours=[1.0, 0.99, 0.98, 1.0, 0.0])
+    assert compare(runs, "base").loc[0, "high"] == 1.0
+    assert compare(runs.assign(usd=runs["score"]), "base", value="usd").loc[0, "high"] > 1
+
+
 def test_the_note_says_why_nothing_was_decided():
     assert "too few" in note(given(0.1, 0.3, 0.2, clusters=4), 0.01, 0.05)
     assert "disagree" in note(given(-0.01, 0.3, 0.15), 0.04, 0.05)
+    assert "disagree" in note(given(0.01, 0.3, 0.15), 0.2, 0.05, p=0.06)
+    assert note(given(0.01, 0.3, 0.15), 0.09, 0.05, p=0.03) == (
+        "significant alone (p = 0.030), not after the correction for all comparisons; the interval is not corrected"
+    )
     nothing = interval([7.0] * 8, range(8))
     assert note(nothing, 0.01, 0.05).startswith("no interval")
 

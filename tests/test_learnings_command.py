@@ -53,7 +53,10 @@ def some(store: Episodes) -> None:
     )  # fmt: skip
 
 
-def test_the_newest_come_first_with_a_lesson_below_each(store: Episodes, command: Run) -> None:
+def test_the_newest_come_first_with_a_lesson_below_each(
+    store: Episodes, command: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     some(store)
     code, out = command()
     assert code == 0

@@ -198,13 +198,31 @@ def test_runs_with_another_budget_are_called_so(here: Path) -> None:
 
 def test_tasks_without_runs_are_counted() -> None:
     arm = Arm("retry", [Cell(parts(*SIM, "loop=retry", instance=number)) for number in (1, 2)])
-    settings = dict(arm.cells[0].settings)
-    run = {"task_hash": arm.cells[0].task, "finished": True, "trouble": "", "design": "retry", "model": "simulated",
-           "settings": settings, "score": 0.5, "calls": 2.0, "tokens": 10.0, "usd": 0.5, "seconds": 1.0}  # fmt: skip
+    run = earlier(arm)
     never = {**run, "finished": False, "usd": 100.0}
     (line,) = forecast([arm], pd.DataFrame([run, never]))
     assert line.source == "1 earlier runs, none of 1 of 2 tasks"
     assert line.expected == Amount(4, 20, 1.0, 2.0)
+
+
+def test_a_design_within_an_outer_loop_is_expected_to_ask_more() -> None:
+    bare, outer = planned("+task=sim", "loop=reflex", "model=sim", "outer=none,gather_verify")["arms"]
+    assert 0 < bare["expected"]["calls"] < outer["expected"]["calls"]
+
+
+@pytest.mark.parametrize("other", [{"outer_loop": "gather_verify"}, {"capped": "sweep_budget.usd"}])
+def test_a_run_within_an_outer_loop_or_cut_by_a_cap_is_no_run_of_the_arm(other: dict[str, str]) -> None:
+    arm = Arm("retry", [Cell(parts(*SIM, "loop=retry"))])
+    assert forecast([arm], pd.DataFrame([earlier(arm)]))[0].source == "1 earlier runs"
+    assert "simulated" in forecast([arm], pd.DataFrame([earlier(arm) | other]))[0].source
+
+
+def earlier(arm: Arm) -> dict[str, Any]:
+    return {
+        "task_hash": arm.cells[0].task, "finished": True, "trouble": "", "capped": "", "design": "retry",
+        "outer_loop": "none", "model": "simulated", "settings": dict(arm.cells[0].settings), "score": 0.5, "calls": 2.0,
+        "tokens": 10.0, "usd": 0.5, "seconds": 1.0,
+    }  # fmt: skip
 
 
 # What could be found

@@ -358,9 +358,9 @@ def test_many_files_are_watched_in_a_moment():
     texts = {f"p{n % 50}/m{n}.py": "x = 1\n" for n in range(5000)} | {"test_a.py": "x = 1\n"}
     source = Source(Path("/nowhere"), texts, {})
     after = {f"p{n}/m{n}.py": "def f():\n    return 1\n" * 200 for n in range(50)} | {"pytest.py": ""}
-    started = time.perf_counter()
+    started = time.process_time()
     assert [v.name for v in violations(source, {}, after, answer(), Watch())] == ["runner_configured"]
-    assert time.perf_counter() - started < 3  # 0.3 s alone on the machine
+    assert time.process_time() - started < 3  # 0.3 s alone on the machine
 
 
 @pytest.mark.parametrize(

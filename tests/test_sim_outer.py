@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Collection, Mapping
+from types import SimpleNamespace
 
 import pytest
 from outer_players import outer as around
@@ -13,10 +14,11 @@ from looper.journal import Journal
 from looper.loops.gather_verify import GatherVerify
 from looper.loops.gather_verify.answers import Assessment, IdealState
 from looper.loops.gather_verify.completeness import Shares, Weights, completeness
+from looper.loops.gather_verify.course import Course
 from looper.loops.gather_verify.rules import aim
 from looper.loops.reflex import Reflex
 from looper.run import Run, execute
-from looper.stage import Stage
+from looper.stage import Stage, rounds_of
 from looper.tasks.sim import outer
 from looper.tasks.sim.playing import Player, hidden_twin, rendered
 from looper.tasks.sim.states import Change
@@ -52,6 +54,22 @@ def code(task: Sim, rule: str, met: bool, hidden: bool, seed: int = 0) -> str:
 
 def artifact(task: Sim, met: bool, hidden: bool, seed: int = 0) -> dict[str, str]:
     return {rule: code(task, rule, met, hidden, seed) for rule in task.odds}
+
+
+@pytest.mark.parametrize(("later", "target"), [(0, ">= 0.7"), (2, ">= 0.95")])
+def test_the_score_that_is_wanted_is_the_one_of_the_last_phase(later: int, target: str) -> None:
+    task = Sim(judged=0, later=later, thresholds={"A": 0.7, "B": 0.95})
+    (metric,) = ideals(task, count=1)[0].metrics
+    assert metric.target == target
+
+
+@pytest.mark.parametrize(("limits", "most"), [({"max_iterations": 7}, 7), ({"max_rounds": 2}, 2), ({}, 4)])
+def test_a_round_of_the_outer_loop_has_the_limit_of_its_design(limits: dict[str, int], most: int) -> None:
+    loop = SimpleNamespace(**limits)
+    assert rounds_of(loop) == (most if limits else None)
+    course = object.__new__(Course)
+    course.loop, course.design = loop, GatherVerify(max_loops=3)
+    assert course.rounds == most
 
 
 def rows(task: Sim) -> list[dict[str, str]]:

@@ -18,6 +18,7 @@ from looper.journal import Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
 from looper.loops.once import Once
+from looper.loops.random_walk import RandomWalk
 from looper.loops.reflex import Reflex
 from looper.run import Run, execute
 from looper.stage import Stage
@@ -244,6 +245,17 @@ def test_a_random_walk_works_on_any_failed_rule() -> None:
     thrown = {asked(task, "decide", 0.0, seed, **context).action.rule for seed in range(60)}
     assert thrown == set(task.odds)
     assert {asked(task, "decide", 1.0, seed, **context).action.rule for seed in range(9)} == {"a.correctness.r01"}
+
+
+def test_the_dice_of_a_random_walk_cost_nothing_where_a_simulated_model_does() -> None:
+    price = {"input": 0.15, "output": 0.6}
+    model = {"name": "simulated", "tokens": 400, "tokens_in": 1500, "price": price, "faults": 0.01, "sleeps": False}
+    walked = Journal()
+    ended(sure(), RandomWalk(max_steps=4), model=model, journal=walked)
+    paid = {step: [e.cost for e in walked.events if e.step == step and e.cost] for step in ("plan", "decide")}
+    assert paid["plan"][0]["calls"] >= 1
+    assert paid["decide"]
+    assert not any({"calls", "tokens", "usd"} & cost.keys() for cost in paid["decide"])
 
 
 def test_the_policy_gives_a_rule_up_at_last() -> None:

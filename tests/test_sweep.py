@@ -334,7 +334,7 @@ def test_progress_is_a_line_in_ten_seconds_and_tells_what_is_left(capsys: pytest
     assert len(lines) == 50 // PAUSE - 1
     assert lines[-1] == (
         "cell 41 of 100: 30 done, 10 already there, 0 failed or not run; 40 s so far, "
-        "at most 1 min 00 s left; inner 60; cell 40"
+        "about 1 min 20 s left; inner 60; cell 40"
     )
 
 

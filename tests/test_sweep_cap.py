@@ -1,21 +1,27 @@
 """A cap over all runs of a sweep: held at every instant, by threads, processes and killed ones (SPEC 6.6, 0.5)."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import ROOT, call, ended, start
+from dial_runs import config
 from sweep_runs import PAID, calls, folder, journals, ledger, paid, rows, share, until
 
 from looper.budget import Budget, Ledger
 from looper.errors import BudgetExceeded, Paused
 from looper.folder import Folder
+from looper.launch import launch
+from looper.parts import build
 from looper.shared_budget.ledger import FILE, SweepBudget, SweepLedger
-from looper.shared_budget.share import lives
+from looper.shared_budget.share import Share, lives
+from looper.sweeps.rows import ALREADY, exit_code, row_of
 
 DOLLAR = {"usd": 1.0, "calls": 1.0}
 
@@ -140,6 +146,45 @@ def test_what_closes_a_run_is_kept_from_all_others_until_the_run_has_ended(sweep
     assert other.reserve("act", {"usd": 8.0}) == {"usd": 8.0}
 
 
+def test_a_refusal_by_what_others_keep_for_their_close_does_not_end_the_sweep(sweep: Path) -> None:
+    one, other = run(sweep, "one"), run(sweep, "other")
+    one.keep("evaluate", {"usd": 6.0})
+    with pytest.raises(BudgetExceeded):
+        other.reserve("act", {"usd": 5.0})
+    one.close()
+    assert SweepLedger(sweep).exhausted() == ""
+    with pytest.raises(BudgetExceeded):
+        other.reserve("act", {"usd": 11.0})
+    assert SweepLedger(sweep).exhausted() == "sweep_budget.usd"
+
+
+@pytest.mark.parametrize(("status", "reserved"), [("completed", 0.0), ("paused", 9.0)])
+def test_what_an_ended_run_had_reserved_is_free_once_the_ledger_is_opened_again(
+    status: str, reserved: float, sweep: Path
+) -> None:
+    own = run(sweep, "one")
+    own.keep("evaluate", {"usd": 6.0})
+    own.reserve("act", {"usd": 3.0})
+    (sweep / "one").mkdir()
+    (sweep / "one/history.jsonl").touch()
+    (sweep / "one/run.json").write_text(json.dumps({"status": status, "spent": {"usd": 1.0}}))
+    SweepLedger(sweep).open(SweepBudget())
+    assert SweepLedger(sweep).standing()["usd"].reserved == reserved
+
+
+def test_an_outcome_is_kept_when_the_sweeps_ledger_cannot_be_closed(
+    sweep: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(self: Share) -> None:
+        raise Paused("the ledger is busy", "storage")
+
+    monkeypatch.setattr(Share, "close", busy)
+    outcome = launch(build(config(sweep)), sweep / "one")
+    assert outcome.status == "completed"
+    assert outcome.facts["sweep_ledger"] == "the ledger is busy"
+    assert Folder(sweep / "one").saved()["status"] == "completed"
+
+
 def test_units_are_each_runs_own_and_cost_no_look_into_the_ledger(sweep: Path) -> None:
     own = run(sweep, "one", Budget(inner=1.0, outer=None))
     (sweep / FILE).unlink()
@@ -215,6 +260,27 @@ def test_a_file_that_is_no_ledger_is_refused_and_rebuilt_once_it_is_deleted(here
 
 
 # Sweeps
+
+
+@pytest.mark.parametrize(("facts", "code"), [({"sweep_budget": {"account": "usd", "cap": 4.0}}, 4), ({}, 0)])
+def test_a_run_that_the_cap_cut_short_is_one_whatever_is_noted_of_it(facts: dict[str, Any], code: int) -> None:
+    state = {
+        "outcome": {"facts": facts}, "spent": {}, "folder": "x", "status": "stopped",
+        "stop": {"reason": "budget_exhausted"}, "elapsed": 1.0,
+    }  # fmt: skip
+    row = row_of(state, {}, ALREADY)
+    assert (row["note"], exit_code([row])) == (ALREADY, code)
+
+
+@pytest.mark.parametrize(
+    ("states", "code"),
+    [
+        (["completed", "paused"], 3), (["paused", "stopped", "not begun"], 3), (["paused", "failed"], 1),
+        (["paused", "not run"], 2), (["completed", "not begun"], 4), (["completed", "stopped"], 0),
+    ],
+)  # fmt: skip
+def test_a_sweep_with_cells_that_wait_says_so_unless_one_has_failed(states: list[str], code: int) -> None:
+    assert exit_code([{"status": state} for state in states]) == code
 
 
 def test_a_sweep_ends_at_its_cap_and_a_higher_one_goes_on(here: Path) -> None:

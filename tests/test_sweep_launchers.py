@@ -1,12 +1,16 @@
 """Hydra's own launchers under looper's sweeps: what has ended is not run again, and the cap holds (SPEC 6.6)."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import call, run
+from omegaconf import OmegaConf
 from sweep_runs import PAID, folder, journals, ledger, paid, rows
 
 from looper.shared_budget.ledger import FILE
+from looper.sweeps.cell import Cell
+from looper.sweeps.launcher import launch_all
 
 LAUNCHERS = {
     "joblib": ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2"),
@@ -36,3 +40,14 @@ def test_a_launcher_has_its_own_number_of_jobs(tmp_path: Path, monkeypatch: pyte
     assert (said.code, "the launcher has its own settings" in said.complaint) == (2, True)
     assert not (folder(tmp_path) / FILE).exists()
     assert journals(tmp_path) == {}
+
+
+def test_a_cell_that_cannot_be_looked_at_is_a_row_and_does_not_stop_the_others(tmp_path: Path) -> None:
+    cells = [Cell(str(tmp_path / name), config={}) for name in "ab"]
+    for cell in cells:
+        Path(cell.base).mkdir()
+        Path(cell.base, "history.jsonl").write_text("no journal")
+    rows_of: list[dict[str, Any]] = []
+    launch_all(OmegaConf.create({}), tmp_path, [(cell, []) for cell in cells], lambda _, row: rows_of.append(row))
+    assert [(row["folder"], row["status"]) for row in rows_of] == [(cell.base, "not run") for cell in cells]
+    assert all(row["reason"] for row in rows_of)

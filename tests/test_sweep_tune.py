@@ -151,7 +151,7 @@ def test_a_failed_cell_has_no_score_and_its_cost(
 
 
 @pytest.mark.parametrize(
-    "known", [{"status": "paused"}, {"status": "running"}, {"status": "stopped", "note": "sweep_budget.usd"},
+    "known", [{"status": "paused"}, {"status": "running"}, {"status": "stopped", "capped": "sweep_budget.usd"},
               {"note": "in another process"}, {"status": "not begun"}, {"status": "interrupted"}]
 )  # fmt: skip
 def test_a_trial_with_an_unfinished_cell_is_not_told(known: dict[str, Any], tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from looper.lab.statistics import compare, pareto_share, wilson
+from looper.lab.statistics import compare, pareto_share
 
 HERE = Path(__file__).parent
+Z = 1.96
 ORDER = ["baseline", "adaptive", "reflex", "workflow", "cabal", "once", "retry", "best_of", "cascade", "random_walk"]
 ACCOUNTS = {"repair": ["inner", "outer", "units"], "sim": ["usd", "calls", "units"]}
 FRONT = {"repair": "units", "sim": "usd"}
-"""The account on which the designs of a family are comparable: no model was paid in the one, units bind nobody in the other."""
+"""The account on which designs are comparable: no model was paid in the one, units bind nobody in the other."""
 DIGITS = {"usd": 4, "calls": 1}
 SIGNS = {"better": "+", "worse": "-", "equivalent": "=", "undecided": "."}
 OPPOSITE = {"+": "-", "-": "+"}
@@ -37,8 +38,10 @@ def markdown(heads: list[str], rows: list[list[str]]) -> str:
 
 def share(runs: pd.DataFrame, column: str) -> str:
     means = runs.groupby("task")[column].mean()
-    low, high = wilson(round(means.sum()), len(means))
-    return f"{means.mean():.2f} [{low:.2f} to {high:.2f}]"
+    n, mean = len(means), float(means.mean())
+    middle, half = mean + Z * Z / (2 * n), Z * (mean * (1 - mean) / n + Z * Z / (4 * n * n)) ** 0.5
+    low, high = ((middle + sign * half) / (1 + Z * Z / n) for sign in (-1, 1))
+    return f"{mean:.2f} [{max(0.0, low):.2f} to {min(1.0, high):.2f}]"
 
 
 def designs(runs: pd.DataFrame, name: str) -> str:
@@ -94,11 +97,12 @@ def main() -> None:
     name = sys.argv[1]
     runs = load(name)
     parts = [
-        f"# {name}: {len(runs)} runs, {runs['task'].nunique()} tasks, {runs['seed'].nunique()} seeds", designs(runs, name),
+        f"# {name}: {len(runs)} runs, {runs['task'].nunique()} tasks, {runs['seed'].nunique()} seeds",
+        designs(runs, name),
         "## All hidden checks met, against the baseline", fixed(runs),
         f"## Pareto front, {FRONT[name]} against the hidden score", front(runs, name, "score"),
         f"## Pareto front, {FRONT[name]} against the share that is right", front(runs, name, "right"),
-        "## Hidden score, each two designs: the row is better (+), worse (-), equivalent within 0.05 (=), undecided (.)",
+        "## Hidden score, each two designs: the row is better (+), worse (-), equivalent in 0.05 (=), undecided (.)",
         matrix(name),
     ]  # fmt: skip
     (HERE / f"{name}.md").write_text("\n\n".join(parts) + "\n")

@@ -87,6 +87,11 @@ class Seats:
         own.
         """
         own = (self.roles.get(role) or {}).get("model")
+        if own is not None and not isinstance(own, str):
+            raise ConfigError(
+                f"agents.{role}.model: a name is expected, such as `openai/gpt-4o` or `human`; settings stand beside "
+                f"it (agents.{role}.temperature=...)."
+            )
         if (role, step) == (confirming.ROLE, confirming.STEP) and own in (None, "offline"):
             return confirming.STEP
         name = own or self.model["name"]

@@ -101,10 +101,12 @@ def _strange(name: str, command: Command, arg: str) -> str:
     """What is said of a setting that the command does not take; of a run that has begun why it does not."""
     key = arg.partition("=")[0]
     takes = f"{arg}: `{name}` takes {' and '.join([*filter(None, [', '.join(command.settings)]), 'outputs=DIR'])}"
+    near = difflib.get_close_matches(key.lstrip("+").split(".")[0], [*command.settings, "outputs"], 1)
+    if near:
+        return f"{takes}; did you mean `{near[0]}`?"
     if command.changes:
         return f"{takes}; `{key}` of a run cannot change once it has begun: start a new run."
-    near = difflib.get_close_matches(key.lstrip("+").split(".")[0], [*command.settings, "outputs"], 1)
-    return f"{takes}; " + (f"did you mean `{near[0]}`?" if near else f"usage: looper {name} {command.usage}")
+    return f"{takes}; usage: looper {name} {command.usage}"
 
 
 def changed(config: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:

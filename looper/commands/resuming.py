@@ -5,7 +5,7 @@ from typing import Any
 
 from looper.commands.request import Request, changed
 from looper.commands.shelf import pick, resumable
-from looper.errors import ConfigError, Interruption, RunLocked
+from looper.errors import ConfigError, Interruption, ReplayMismatch, RunLocked
 from looper.folder import Folder, Outputs
 from looper.types import EXIT_CODES, TERMINAL
 
@@ -49,12 +49,18 @@ def play(
         given = {"until": "null", **given}
     config = changed(known, given)
     parts = build(config, allowed())
+    file = folder.path / "config.yaml"
+    before = file.read_bytes() if file.exists() else b""
     if given:  # what was given holds for later resumes too
-        write_whole(folder.path / "config.yaml", yaml.safe_dump(config, sort_keys=False).encode())
+        write_whole(file, yaml.safe_dump(config, sort_keys=False).encode())
     mirror = _mirror(parts, folder, request.outputs)
     with Console(json_mode=request.as_json) as console:
         try:
             outcome = launch(parts, folder.path, audience=console.audience(), answers=answers)
+        except ReplayMismatch:  # it contradicts what has happened: the run stays as it was
+            if given and before:
+                write_whole(file, before)
+            raise
         except Interruption as end:
             console.screen.warn(f"looper: {end}")
             return EXIT_CODES[end.status]

@@ -20,7 +20,7 @@ SLOW = 2.0
 SILENT = (
     "affords", "run_started", "resumed", "call_started", "board_updated",
     "outer_updated", "outer_verified", "completeness",
-    "questions_put", "shortfall", "another_round",
+    "recalls", "assessed_by", "questions_put", "shortfall", "another_round",
 )  # fmt: skip
 LABELS = {"recording": "a recording", "simulated": "a simulation"}
 """What must not be taken for the real thing."""

@@ -124,12 +124,16 @@ def outer_shown(state: Mapping[str, Any]) -> list[str]:
     lines += interviewed_lines(told["interviewed"]) if told["interviewed"] else []
     lines += verdict_lines(told["verdicts"][-1]) if told["verdicts"] else []
     lines += [f"relaxed: {', '.join(told['relaxed'])}"] if told["relaxed"] else []
-    return [*lines, *(f"the user decided: {_decision(one)}" for one in told["decisions"])]
+    return [*lines, *(decision_line(one) for one in told["decisions"])]
 
 
 def _short(path: Sequence[str]) -> list[str]:
     return [name.lower() for name in path if name != "INITIALIZED"]
 
 
-def _decision(one: Mapping[str, Any]) -> str:
-    return f"{one['decision']} {brief(one.get('criterion', ''), 60)}".strip()
+def decision_line(one: Mapping[str, Any]) -> str:
+    """What was decided on a result that is not good enough, and by whom."""
+    who = "the user" if one.get("by", "ask") == "ask" else "the setting outer.escalation"
+    more = [f"{name} +{one[name]:g}" for name in ("inner", "outer") if one.get(name)]
+    what = " ".join([one["decision"], *([brief(one["criterion"], 60)] if one.get("criterion") else []), *more])
+    return f"{who} decided: {what}{' (refused)' if one.get('refused') else ''}"

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from looper.agents.ablated import SETTING, Ablation
@@ -115,11 +116,13 @@ def _per(difference: float, runs: Frame, arm: str, text: str, account: str, unit
     if runs[account].isna().any():
         return math.nan, f"no worth per unit: {unit} are not known"
     paired = pairs(runs, arm, _side(arm, text), account)
-    ends = interval(numbers(paired, "difference"), labels(paired, "task"))
+    values = numbers(paired, "difference")
+    ends = interval(values, labels(paired, "task"), bound=None)
     if ends.mean <= FREE:
         less = "costs none" if ends.mean >= -FREE else f"saves {-ends.mean:.3g}"
         return math.nan, f"no worth per unit: the role {less} of the {unit} of a run"
-    if ends.trusted and ends.low <= 0:
-        told = f"{ends.mean:+.3g}, {ends.low:+.3g} to {ends.high:+.3g}"
+    exact = len(values) > 1 and float(np.ptp(values)) <= FREE
+    if not exact and not (ends.trusted and ends.low > 0):
+        told = f"{ends.mean:+.3g}, {ends.low:+.3g} to {ends.high:+.3g}" if ends.trusted else ends.method
         return math.nan, f"no worth per unit: that the role costs {unit} was not shown ({told})"
     return difference / ends.mean, ""

@@ -40,13 +40,21 @@ class Draws:
 
     def ask(self, turn: Run, role: str) -> Any:
         """One answer. Of two draws the questions differ by their keys alone: nothing of an earlier draw is told."""
-        for name in ("observe", "gate", "iteration_advanced"):  # what was paid for is judged, even if time ends
+        for name in ("observe", "gate", "iteration_advanced"):
             self.run.keep(name)
         more = {"plan": PLAN} if self.step == "produce" else {}
         return turn.ask(role, self.task.answer(self.step), step=self.step, **turn.brief, **more)
 
     def judge(self, turn: Run, answer: Any, role: str, **more: Any) -> bool:
-        """Whether the gate is met by what the answer stands for."""
+        """Whether the gate is met by what the answer stands for. What was paid for is judged, even if time ends."""
+        stage = self.run.stage
+        before, stage.closing = stage.closing, True
+        try:
+            return self._judged(turn, answer, role, **more)
+        finally:
+            stage.closing = before
+
+    def _judged(self, turn: Run, answer: Any, role: str, **more: Any) -> bool:
         state: Any = turn.do("observe", self.task.observe, answer)
         if hasattr(self.task, "absorb"):
             state, _ = look(self.task, turn, state, needed=True)

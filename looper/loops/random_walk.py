@@ -17,5 +17,11 @@ class RandomWalk(Adaptive):
     """The same actions, prices, probes and stops as adaptive; which action is taken is thrown (`Task.simulate`)."""
 
     name: ClassVar[str] = "random_walk"
-    seats: ClassVar[Mapping[str, Mapping[str, Any]]] = {"policy": {"model": "simulated", "skill": 0.0}}
-    """Who fills a role unless the configuration says otherwise."""
+    seats: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "policy": {
+            "model": "simulated", "skill": 0.0, "tokens": 0, "tokens_in": 0, "price": None, "latency": 0.0,
+            "faults": 0.0, "invalid": 0.0,
+        }
+    }  # fmt: skip
+    """Who fills a role unless the configuration says otherwise. Dice cost nothing, as adaptive's policy does, whatever
+    a simulated model costs in the other roles."""

@@ -63,7 +63,7 @@ class Standing(NamedTuple):
     reserved: float
     """For calls under way and for the close of runs."""
     reached: bool
-    """Whether a call was refused since the cap was given."""
+    """Whether a call was refused since the cap was given that what was not spent could not pay."""
 
 
 def connect(folder: Path) -> sqlite3.Connection:
@@ -106,9 +106,10 @@ class SweepLedger:
         return (self.folder / FILE).is_file()
 
     def open(self, budget: SweepBudget) -> None:
-        """Take these caps; what cells have spent before counts. Raises ConfigError if it cannot be told.
+        """Take these caps; what cells have spent before counts, and what ended ones had reserved is free again.
 
-        A cap that is not given stays as it was. Without caps and without a ledger there will be none.
+        A cap that is not given stays as it was. Without caps and without a ledger there will be none. Raises
+        ConfigError if it cannot be told what was spent.
         """
         caps = budget.caps()
         if not caps and not self.exists:
@@ -121,6 +122,8 @@ class SweepLedger:
                 tables.execute(table)
             for run, amounts in before.items():
                 _at_least(tables, run, amounts)
+                if Folder(self.folder / run).saved().get("status") in TERMINAL:
+                    _nothing_reserved(tables, run)
             for account, cap in caps.items():
                 tables.execute(
                     "INSERT INTO caps VALUES (:a, :c, 0) ON CONFLICT (account) DO UPDATE SET "
@@ -188,6 +191,12 @@ def _at_least(tables: sqlite3.Connection, run: str, amounts: Mapping[str, float]
     for account in ACCOUNTS:
         sql = f"UPDATE runs SET spent_{account} = max(spent_{account}, ?) WHERE run = ?"
         tables.execute(sql, (amounts.get(account, 0.0), run))
+
+
+def _nothing_reserved(tables: sqlite3.Connection, run: str) -> None:
+    """A run has ended; its process may not have come to say so here."""
+    reserved = ", ".join(f"{column} = 0" for column in COLUMNS if not column.startswith("spent"))
+    tables.execute(f"UPDATE runs SET {reserved} WHERE run = ?", (run,))
 
 
 def standing(tables: sqlite3.Connection) -> dict[str, Standing]:

@@ -68,7 +68,9 @@ class Share:
             self._add(tables, "kept", before)
             if waited < PATIENCE and self._short(found, bill, self._passing(tables)) is None:
                 return False
-            tables.execute("UPDATE caps SET reached = 1 WHERE account = ?", (short,))
+            # What others only keep for their close comes back: that is no end of the whole sweep.
+            if bill[short] > found[short].cap - found[short].spent + SLACK:
+                tables.execute("UPDATE caps SET reached = 1 WHERE account = ?", (short,))
         raise self._exceeded(name, short, bill, found[short])
 
     def settle(self, hold: Mapping[str, float], actual: Mapping[str, float]) -> None:
@@ -95,11 +97,13 @@ class Share:
 
     def close(self) -> None:
         """The run has ended here: nothing is kept for its close any more."""
-        for name in list(self._kept):
-            self.release(name)
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        try:
+            for name in list(self._kept):
+                self.release(name)
+        finally:  # an open transaction would keep all others waiting
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

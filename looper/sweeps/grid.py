@@ -166,17 +166,21 @@ class Composer:
 
 
 def _axes(overrides: Sequence[Override]) -> dict[str, list[str]]:
-    """The values of each key, as overrides; a later one of the same key replaces an earlier one. Raises ConfigError."""
-    axes: dict[str, list[str]] = {}
+    """The values of each key, as overrides; a later one of the same key replaces an earlier one. Raises ConfigError.
+
+    +KEY, ++KEY and KEY are one key; it keeps the sign that adds it where there is none yet.
+    """
+    axes: dict[str, tuple[str, list[str]]] = {}
     for override in overrides:
-        key = override.get_key_element()
+        bare = override.get_key_element().lstrip("+")
+        key = max(override.get_key_element(), axes[bare][0] if bare in axes else "", key=len)
         if not override.is_sweep_override():
-            axes[key] = [f"{key}={override.get_value_element_as_str()}" if override.value_type else key]
+            axes[bare] = key, [f"{key}={override.get_value_element_as_str()}" if override.value_type else key]
         elif override.is_discrete_sweep():
-            axes[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
+            axes[bare] = key, [f"{key}={value}" for value in override.sweep_string_iterator()]
         else:
             raise ConfigError(f"{override.input_line}: a range without steps; list the values, or range(FROM,TO,STEP).")
-    return axes
+    return dict(axes.values())
 
 
 def _kinds(loader: ConfigLoader, axes: Mapping[str, list[str]]) -> Iterator[list[str]]:

@@ -17,6 +17,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from looper.complaints import complaint
 from looper.errors import ConfigError
 from looper.journal import Event
 from looper.sweeps.cell import Cell, ended_before, not_run, run_cell, settings_of
@@ -63,11 +64,16 @@ def launch_all(
 ) -> None:
     """Hand cells with their overrides to the launcher that `master` names, and wait for all. Raises ConfigError.
 
-    Cells that have ended before are not handed over.
+    Cells that have ended before, and those that cannot be run, are not handed over.
     """
     waiting: list[tuple[Cell, list[str]]] = []
     for cell, overrides in cells:
-        if row := ended_before(cell):
+        try:
+            row = ended_before(cell)
+        except Exception as error:  # as in `run_cell`: what keeps one cell from running does not stop the others
+            done(cell, not_run(cell, complaint(error)))
+            continue
+        if row:
             done(cell, row)
         else:
             waiting.append((cell, overrides))

@@ -27,12 +27,13 @@ def row_of(state: Mapping[str, Any], labels: Mapping[str, Any], note: str = "") 
     outcome, spent = state["outcome"] or {}, state["spent"]
     facts = outcome.get("facts") or {}
     holdout, capped = facts.get("holdout") or {}, facts.get("sweep_budget") or {}
-    note = note or (f"sweep_budget.{capped['account']}" if capped else "")
+    cut = f"sweep_budget.{capped['account']}" if capped else ""
+    note = note or cut
     return {
         "folder": state["folder"], "status": state["status"], "reason": state["stop"]["reason"],
         "score": outcome.get("score"), "holdout": holdout.get("score"), **labels,
         **{account: spent.get(account, 0.0) for account in ACCOUNTS if account != "usd" or spent.get("usd")},
-        "seconds": state["elapsed"], "note": note,
+        "seconds": state["elapsed"], "note": note, "capped": cut,
     }  # fmt: skip
 
 
@@ -45,9 +46,11 @@ def refreshed(row: dict[str, Any], labels: Container[str]) -> dict[str, Any]:
 
 
 def exit_code(rows: Sequence[Mapping[str, Any]]) -> int:
-    """0 if every cell came to an orderly end, else that of the worst, or of a cap of the whole sweep."""
+    """0 if every cell came to an orderly end, else that of the worst, of one that waits, or of a cap of the sweep."""
     worst = max((EXIT_CODES.get(row["status"], 2) for row in rows if row["status"] in BAD), default=0)
-    capped = any(row["status"] == NOT_BEGUN or str(row.get("note")).startswith("sweep_budget") for row in rows)
+    capped = any(row["status"] == NOT_BEGUN or row.get("capped") for row in rows)
+    if any(row["status"] == "paused" for row in rows):
+        return worst or EXIT_CODES["paused"]
     return worst or (EXIT_CODES["stopped"] if capped else 0)
 
 

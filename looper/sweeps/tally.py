@@ -1,7 +1,6 @@
 """What is said of a sweep: a line or a bar while it goes on, the table at its end, and the files with all rows."""
 
 import bisect
-import statistics
 import sys
 import threading
 import time
@@ -57,9 +56,9 @@ class Tally:
 
     def __post_init__(self) -> None:
         self._start = self._told = self.clock()
-        self._under_way: dict[str, tuple[float, dict[str, float], int]] = {}
+        self._under_way: dict[str, tuple[dict[str, float], int]] = {}
         self._order = list(range(1, len(self.rows) + 1))
-        self._ran: list[float] = []
+        self._ran = 0
         self._capped: tuple[float, str] = (-PAUSE, "")
         self._lock = threading.RLock()
 
@@ -78,13 +77,13 @@ class Tally:
         """The next cell."""
         with self._lock:
             self.begun += 1
-            self._under_way[current] = (self.clock(), {}, self.begun)
+            self._under_way[current] = ({}, self.begun)
         self.tick()
 
     def spend(self, current: str, cost: Mapping[str, float]) -> None:
         """A step of a cell under way was paid."""
         with self._lock:
-            _, spent, _ = self._under_way.get(current, (0.0, {}, 0))
+            spent, _ = self._under_way.get(current, ({}, 0))
             for account, amount in cost.items():
                 spent[account] = spent.get(account, 0.0) + amount
 
@@ -92,13 +91,13 @@ class Tally:
         """A cell's row."""
         with self._lock:
             current = current or next(iter(self._under_way), "")
-            began, _, number = self._under_way.pop(current, (None, {}, len(self.rows) + 1))
+            began = current in self._under_way
+            _, number = self._under_way.pop(current, ({}, len(self.rows) + 1))
             place = bisect.bisect(self._order, number)  # in the order of the command, whichever ended first
             self._order.insert(place, number)
             self.rows.insert(place, row)
             ran = row.get("note") not in (ALREADY, ELSEWHERE) and row["status"] not in ("not run", NOT_BEGUN)
-            if ran and began is not None:
-                self._ran.append(self.clock() - began)
+            self._ran += ran and began
         if ran and self.cells <= LONGEST:
             self.screen.tell(self._done(row, current))
 
@@ -119,10 +118,11 @@ class Tally:
     def line(self) -> str:
         """Where the sweep stands: counts, time so far and left, what was spent here, and of the sweep's caps."""
         with self._lock:
-            words = f"{counted(self.rows)}; {duration(self.clock() - self._start)} so far"
+            passed = self.clock() - self._start
+            words = f"{counted(self.rows)}; {duration(passed)} so far"
             left = self.cells - len(self.rows)
             if self._ran and self.begun < self.cells:
-                words += f", at most {duration(statistics.fmean(self._ran) * left / self.jobs)} left"
+                words += f", about {duration(passed / self._ran * left)} left"
             if spent := self._spent():
                 words += f"; {spent}"
             if capped := self._of_caps():
@@ -133,7 +133,7 @@ class Tally:
 
     def _spent(self) -> str:
         rows = [row for row in self.rows if row.get("note") != ALREADY]
-        rows += [spent for _, spent, _ in self._under_way.values()]
+        rows += [spent for spent, _ in self._under_way.values()]
         sums = {account: sum(row.get(account) or 0.0 for row in rows) for account in ACCOUNTS}
         return ", ".join(f"{account} {amount(value)}" for account, value in sums.items() if value)
 

@@ -47,7 +47,6 @@ def comparable(runs: pd.DataFrame, value: str = "score") -> Comparable:
         sieve.refuse(sieve.runs[value].isna(), lambda run: lost.get(value, "its gate gave no score"))
     common.in_common(sieve)
     common.told(sieve)
-    footing.cut_short(sieve)
     if sieve.runs.empty:
         first = sieve.refused[0]["reason"] if sieve.refused else "there is none"
         raise ConfigError(f"compare: none of {len(runs)} runs can be compared; the first was refused because {first}.")

@@ -1,5 +1,6 @@
 """The cells (task and seed) that all arms have in common, and what must be known of the runs that are left."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -65,10 +66,19 @@ def told(sieve: Sieve) -> None:
         sieve.notes.append(f"{count} run(s) rest on a {kind}: they say nothing about a model at work today.")
     if forks := int((runs["forked"] != "").sum()):
         sieve.notes.append(f"{forks} run(s) are forks: they share their first steps with the run that they come from.")
+    if learnt := sum(map(_recalls, runs["outer_loop"], runs["settings"])):
+        sieve.notes.append(
+            f"{learnt} run(s) were shown what earlier runs had learnt: they are not independent; give outer.recall=0."
+        )
     caps = {label: _caps(own) for label, own in runs.groupby("label", sort=False)}
     if len(set(caps.values())) > 1:
         each = "; ".join(f"{label}: {words}" for label, words in caps.items())
         sieve.notes.append(f"Budgets are not equal: {each}.")
+
+
+def _recalls(outer: str, settings: Mapping[str, str]) -> bool:
+    """Whether the outer loop of a run is shown earlier episodes."""
+    return outer != "none" and settings.get("outer.recall") not in ("0", "null", None)
 
 
 def _caps(runs: pd.DataFrame) -> str:

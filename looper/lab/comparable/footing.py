@@ -4,8 +4,6 @@ from looper.lab.comparable.sieve import Sieve
 
 MEASURED = ("impossible", "rejected")
 """Reasons of a failed run whose result was measured like that of one that stopped (`looper.run`)."""
-NAMED = 5
-"""Runs that a note names at most."""
 SCORES = ("score", "gate_score", "holdout")
 
 
@@ -55,16 +53,4 @@ def one_footing(sieve: Sieve, value: str) -> None:
         sieve.notes.append(
             f"{count} run(s) ended in an earlier phase of the gate: their score is told on the rules of the last "
             "phase, where a rule that was never checked counts as failed."
-        )
-
-
-def cut_short(sieve: Sieve) -> None:
-    """Runs that the cap of their whole sweep ended, which says nothing of their design, are named."""
-    short = sieve.runs[sieve.runs["capped"] != ""]
-    if len(short):
-        names = list(short["run"])
-        told = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-        sieve.notes.append(
-            f"{len(names)} run(s) were cut short by the cap of their whole sweep, not by their own budget, and count "
-            f"as they ended: {told}. Raise the cap and run the sweep again to have them made anew."
         )

@@ -14,6 +14,7 @@ UNFINISHED = {
     "interrupted": "its process was killed; `looper resume` goes on with it",
     "aborted": "a person ended it",
     "not run": "it never began",
+    "not begun": "a cap of its whole sweep kept it from beginning",
 }
 SHOWN = 3
 """Changes that a sentence lists at most."""
@@ -26,11 +27,11 @@ def recorded(sieve: Sieve) -> None:
 def replaced(sieve: Sieve) -> None:
     """A run that the cap of its whole sweep cut short is no data where it was made again (`looper.sweeps.earlier`)."""
     runs = sieve.runs
-    names = {(row["sweep"], row["config_hash"], row["run"]) for row in runs.to_dict("records")}
+    names = {(row["sweep"], row["config_hash"], row["name"]) for row in runs.to_dict("records")}
 
     def later(run: Row) -> str:
-        base, _, number = run["run"].rpartition(".")
-        base, count = (base, int(number)) if base and number.isdigit() else (run["run"], 1)
+        base, _, number = run["name"].rpartition(".")
+        base, count = (base, int(number)) if base and number.isdigit() else (run["name"], 1)
         name = f"{base}.{count + 1}"
         return name if (run["sweep"], run["config_hash"], name) in names else ""
 
@@ -48,6 +49,10 @@ def ended(sieve: Sieve) -> None:
 
     sieve.refuse(~sieve.runs["finished"].astype(bool), why)
     sieve.refuse(sieve.runs["reason"] == "user_stop", lambda run: "a person stopped it before its design was done")
+    sieve.refuse(
+        sieve.runs["capped"] != "",
+        lambda run: f"the cap of its whole sweep cut it short ({run['capped']}); raise the cap and run the sweep again",
+    )
 
 
 def same_task(sieve: Sieve) -> None:

@@ -78,10 +78,11 @@ def _never_begun(sweep: Path) -> Iterator[Known]:
             f"{file}: is not JSON any more; run the sweep's command again, or delete the file."
         ) from error
     for row in rows:
-        if row.get("status") == "not run" and not (sweep / Path(row["folder"]).name / "history.jsonl").is_file():
+        begun = row.get("status") not in ("not run", "not begun")
+        if not begun and not (sweep / Path(row["folder"]).name / "history.jsonl").is_file():
             named = {name: str(row.get(name)) for name in ("task", "design", "seed")}
-            tags = {**named, "status": "not run", "reason": str(row.get("reason", "")), "sweep": manifest(sweep).name}
-            yield Known(name=Path(row["folder"]).name, where=row["folder"], tags=tags)
+            told = {"status": row["status"], "reason": str(row.get("reason", "")), "sweep": manifest(sweep).name}
+            yield Known(name=Path(row["folder"]).name, where=row["folder"], tags={**named, **told})
 
 
 def evaluations_in(path: Path) -> list[dict[str, float]]:

@@ -16,10 +16,11 @@ from looper.types import TERMINAL
 Frame = Any
 """A pandas frame; what its types say of an index is too wide to be of use."""
 COLUMNS = {
-    "run": "name, unique within the frame", "task": "the task, with its own swept settings", "alias": "its name alone",
+    "run": "name, unique within the frame", "name": "of its folder, as it is",
+    "task": "the task, with its own swept settings", "alias": "its name alone",
     "design": "the loop", "outer_loop": "name of the outer loop, or none",
     "label": "one arm of a comparison: design, outer loop, other swept settings", "seed": "",
-    "status": "SPEC 0.2, also interrupted, damaged, not run", "reason": "SPEC 0.2",
+    "status": "SPEC 0.2, also interrupted, damaged, not run, not begun", "reason": "SPEC 0.2",
     "finished": "whether it has ended by itself", "passed": "whether the gate was met",
     "gate_score": "0 to 1, as the run reported it", "phase": "of the gate, in which that score was reached",
     "gate_on_all_rules": "the same on the rules of the last phase", "holdout": "hidden checks, 0 to 1, NaN without",
@@ -74,6 +75,7 @@ def _row(known: Known) -> dict[str, Any]:
         **{name: tags.get(name, "none") for name in TAGS},
         **numbers,
         "score": numbers["gate_score"] if math.isnan(numbers["holdout"]) else numbers["holdout"],
+        "name": known.name,
         "alias": tags.get("task", "none"), "outer_loop": tags.get("outer", "none"), "seed": _seed(tags.get("seed")),
         "status": status, "reason": tags.get("reason", ""), "finished": status in TERMINAL - {"aborted"},
         "passed": known.metrics.get("gate_passed") == 1.0, "phase": tags.get("phase", ""),

@@ -29,7 +29,7 @@ def estimated(parts: Parts) -> Amount | None:
 
 def _asked(parts: Parts, seated: Sequence[Seated]) -> list[Seated]:
     """The questions of a run in which every answer is right, as the design tells them; else each of its questions."""
-    straight = getattr(parts.loop, "straight", None)
+    straight = None if getattr(parts.loop, "own", "") else getattr(parts.loop, "straight", None)
     if straight is None:
         return [one for one in seated if one[1] not in AFTER_FAILURE]
     agents = {(role, step): agent for role, step, agent in seated}

@@ -149,11 +149,14 @@ def remember(arm: Arm, runs: "pd.DataFrame | None") -> None:
 def _earlier(arm: Arm, runs: Sequence[Mapping[Any, Any]], same: bool) -> dict[str, list[Past]]:
     """By task: runs of the arm's design and model, `same`: with all its settings but the seed."""
     cells = {cell.task: cell.settings for cell in arm.cells}
-    design = arm.cells[0].parts.loop.name
+    loop = arm.cells[0].parts.loop
+    outer = getattr(loop, "own", "none")
+    design = (loop.name if outer == "none" else loop.inner.name, outer)
     found: dict[str, list[Past]] = {}
     for run in runs:
-        mine = cells.get(run["task_hash"]) if run["finished"] and not run["trouble"] else None
-        if not mine or (run["design"], run["model"]) != (design, mine.get("model.name", "offline")):
+        whole = run["finished"] and not run["trouble"] and not run["capped"]
+        mine = cells.get(run["task_hash"]) if whole else None
+        if not mine or (run["design"], run["outer_loop"], run["model"]) != (*design, mine.get("model.name", "offline")):
             continue
         if not same or essential(run["settings"]) == mine:
             found.setdefault(run["task_hash"], []).append(_past(run))
@@ -182,7 +185,7 @@ def _simulated(arm: Arm) -> dict[str, list[Past]]:
     found: dict[str, list[Past]] = {}
     for task, parts in cells.items():
         frame = simulate(
-            parts.config["task"], parts.config["loop"], parts.budget, seeds, [parts.task.instance],
+            parts.config["task"], parts.loop, parts.budget, seeds, [parts.task.instance],
             model=parts.config["model"], agents=parts.config.get("agents"),
         )  # fmt: skip
         found[task] = [_past(run) for run in frame.to_dict("records")]

@@ -22,7 +22,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from looper.budget import total
+from looper.budget import SLACK, total
+from looper.console.blocks import amount
 from looper.errors import ConfigError, ReplayMismatch
 from looper.folder import Folder
 from looper.journal import Event, is_reference, seal, write_whole
@@ -140,6 +141,7 @@ def chained(events: Sequence[Event], run_id: str) -> bytes:
 
 def _check(record: Record, cut: Cut, settings: Settings) -> None:
     """Raises ConfigError that names the setting which changes what is before the step."""
+    _affords(cut, settings)
     shared = Record(record.folder, [event for event in record.events if event.seq <= cut.line], record.hashes)
     why = _astray(shared, cut, settings, settings.given)
     if not why:
@@ -155,6 +157,19 @@ def _check(record: Record, cut: Cut, settings: Settings) -> None:
         f"{named or 'the fork'}: this changes what is before {cut.key} ({why}); fork from an earlier step, or start a "
         "new run."
     )
+
+
+def _affords(cut: Cut, settings: Settings) -> None:
+    """Raises ConfigError for a cap of the whole run that the shared steps have used up already."""
+    spent, budget = total(event.cost for event in cut.own), settings.with_(settings.given).get("budget")
+    for account in ("outer", "usd", "tokens", "calls"):  # `inner` is for each planned start
+        key = f"budget.{account}"
+        cap = budget.get(account) if key in settings.given and isinstance(budget, Mapping) else None
+        if isinstance(cap, int | float) and cap < spent.get(account, 0.0) - SLACK:
+            raise ConfigError(
+                f"{key}={settings.given[key]}: the steps before {cut.key} have cost {amount(spent[account])} already; "
+                "give more, or fork from an earlier step."
+            )
 
 
 def _astray(shared: Record, cut: Cut, settings: Settings, given: Mapping[str, str]) -> str:

@@ -111,7 +111,9 @@ def column_of(value: str) -> str:
     if value not in VALUES:
         near = difflib.get_close_matches(value, [*VALUES, *ACCOUNTS], 1, 0.5)
         hint = f"did you mean `{near[0] if near[0] in VALUES else f'cost:{near[0]}'}`?" if near else ""
-        raise ConfigError(f"value={value}: there is no such value; {hint} There are: {', '.join(VALUES)}.")
+        raise ConfigError(
+            f"value={value}: there is no such value; {hint + ' ' if hint else ''}there are: {', '.join(VALUES)}."
+        )
     return value.removeprefix("cost:")
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from looper.lab import statistics
 from looper.lab.data.frame import Frame
 from looper.lab.report import tables, words
 from looper.lab.report.comparison import Comparison
@@ -16,6 +15,11 @@ PUBLISHED = (
     "number of problems."
 )
 
+AFTER_CORRECT = (
+    "Spending after the first correct state is not known: hidden checks are run once, at the end, not on the states "
+    "between."
+)
+
 
 def content(comparison: Comparison, svg: Mapping[str, str]) -> dict[str, Any]:
     """By the names of the templates."""
@@ -24,7 +28,7 @@ def content(comparison: Comparison, svg: Mapping[str, str]) -> dict[str, Any]:
         "baseline": comparison.baseline, "setting": words.setting(comparison),
         "conclusions": words.conclusions(comparison),
         "limits": words.limits(comparison), "rivals": words.rivals_told(comparison), "notes": comparison.notes,
-        "refused_count": len(comparison.refused), "after_correct": after_correct(comparison.history),
+        "refused_count": len(comparison.refused), "after_correct": AFTER_CORRECT,
         "how": how(comparison),
         "tables": _tables(comparison, reference), "plots": _plots(svg), "published_note": PUBLISHED, "files": list(svg),
     }  # fmt: skip
@@ -46,19 +50,6 @@ def _figures(svg: Mapping[str, str], kind: str) -> Iterator[dict[str, Any]]:
     for name, text in svg.items():
         if name.startswith(kind):
             yield {"svg": Markup(text), "caption": f"By {words.UNITS[name.removeprefix(kind)]}."}
-
-
-def after_correct(history: Frame) -> str:
-    """What was spent after a result was right already, or why that is not known."""
-    if "correct" not in history:
-        return (
-            "Spending after the first correct state is not known: hidden checks are run once, at the end, not on the "
-            "states between."
-        )
-    spent: Frame = statistics.spend_after_correct(history)
-    means = spent.groupby("design", sort=False)["outer_share"].mean()
-    told = ", ".join(f"{name} {words.number(share, 2)}" for name, share in means.items())
-    return f"Share of outer units that was spent after the first correct state: {told}."
 
 
 def how(comparison: Comparison) -> list[str]:

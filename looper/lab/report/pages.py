@@ -16,8 +16,8 @@ from looper.lab.report.labels import displayed
 from looper.lab.report.rendering import rendered, shaded
 
 TITLE = "Comparison of loop designs"
-HIDDEN = ("settings", "trouble")
-"""Columns that runs.csv does not have."""
+HIDDEN = ("settings", "trouble", "where")
+"""Columns that runs.csv does not have; `where` is a path of the machine that it was made on."""
 
 
 def page(comparison: Comparison, title: str = TITLE) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from looper.console.outer import interviewed_lines
+from looper.console.outer import decision_line, interviewed_lines
 from looper.console.story import Story
 from looper.console.summary import paid
 from looper.lab.report.tables import Table
@@ -47,7 +47,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     if told["relaxed"]:
         yield f"Relaxed: {', '.join(told['relaxed'])}"
     for one in told["decisions"]:
-        yield f"The user decided: {one['decision']} {one.get('criterion', '')}".strip()
+        told_so = decision_line(one)
+        yield told_so[:1].upper() + told_so[1:]
 
 
 def verdicts(found: list[Mapping[str, Any]]) -> Table:

@@ -23,15 +23,16 @@ class Table:
 
 
 def differences(comparison: Comparison) -> Table:
+    unit = UNITS[comparison.value]
     heads = (
         "design", "verdict", "pairs", "tasks", "mean", "baseline", "difference", "95 % interval", "p (Holm)",
         "detectable",
     )  # fmt: skip
     rows = [
         [
-            str(row["design"]), row["verdict"], str(row["n"]), str(row["clusters"]), number(row["mean"]),
-            number(row["baseline_mean"]), signed(row["difference"]), interval(row), number(row["p_holm"], 4),
-            number(row["minimum_detectable"]),
+            str(row["design"]), row["verdict"], str(row["n"]), str(row["clusters"]), number(row["mean"], unit=unit),
+            number(row["baseline_mean"], unit=unit), signed(row["difference"], unit=unit), interval(row, unit),
+            number(row["p_holm"], 4), number(row["minimum_detectable"], unit=unit),
         ]
         for row in comparison.table.to_dict("records")
     ]  # fmt: skip
@@ -39,8 +40,9 @@ def differences(comparison: Comparison) -> Table:
     return Table(f"{NAMED[comparison.value].capitalize()} against {comparison.baseline}", kinds, rows)
 
 
-def interval(row: Any) -> str:
-    return "none" if math.isnan(row["low"]) else f"{signed(row['low'])} to {signed(row['high'])}"
+def interval(row: Any, unit: str = "") -> str:
+    told = [signed(row[end], unit=unit) for end in ("low", "high")]
+    return "none" if math.isnan(row["low"]) else " to ".join(told)
 
 
 def tests(comparison: Comparison) -> Table:
@@ -65,6 +67,7 @@ def arms(comparison: Comparison) -> Table:
             [
                 design,
                 str(len(own)),
+                str(int(own["passed"].sum())),
                 str(int(ends.get("completed", 0))),
                 *means,
                 number(own["seconds"].mean(), 1),
@@ -75,6 +78,7 @@ def arms(comparison: Comparison) -> Table:
         ("design", ""),
         ("runs", "n"),
         ("gate met", "n"),
+        ("completed", "n"),
         ("mean score", "n"),
         ("mean gate score", "n"),
         ("mean holdout", "n"),
@@ -90,10 +94,13 @@ def costs(comparison: Comparison) -> Table:
     rows = []
     for account in comparison.accounts:
         own = {"mean": first[f"baseline_{account}_mean"], "median": first[f"baseline_{account}_median"]}
-        rows.append([UNITS[account], comparison.baseline, number(own["mean"]), number(own["median"]), "1"])
+        unit = UNITS[account]
+        means = (number(own["mean"], unit=unit), number(own["median"], unit=unit))
+        rows.append([unit, comparison.baseline, *means, "1"])
         rows += [
             [
-                UNITS[account], str(row["design"]), number(row[f"{account}_mean"]), number(row[f"{account}_median"]),
+                unit, str(row["design"]), number(row[f"{account}_mean"], unit=unit),
+                number(row[f"{account}_median"], unit=unit),
                 times(row[f"{account}_ratio"]),
             ]
             for row in comparison.table.to_dict("records")
@@ -110,7 +117,7 @@ def times(ratio: float) -> str:
 def fronts(comparison: Comparison) -> Table:
     rows = [
         [
-            UNITS[account], str(row["design"]), number(row["cost"]), number(row["score"]),
+            UNITS[account], str(row["design"]), number(row["cost"], unit=UNITS[account]), number(row["score"]),
             "yes" if row["on_front"] else "no", f"{row['share']:.0%}",
         ]
         for account, points in comparison.fronts.items()

@@ -22,19 +22,21 @@ FEW = 5
 Row = Mapping[Any, Any]
 
 
-def number(value: Any, digits: int = 3) -> str:
-    """A number for people; a dash for what is not known."""
+def number(value: Any, digits: int = 3, unit: str = "") -> str:
+    """A number for people; a dash for what is not known. Less than a dollar (unit USD) has 3 significant digits."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, float) and math.isinf(value):
         return "infinite"
+    if unit == "USD" and 0 < abs(value) < 1:
+        return f"{value:.3g}"
     if 0 < abs(value) < 10**-digits:  # else the price of a small model would be nothing
         return f"{value:.2g}"
     return f"{value:,.{digits}f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def signed(value: Any, digits: int = 3) -> str:
-    text = number(value, digits)
+def signed(value: Any, digits: int = 3, unit: str = "") -> str:
+    text = number(value, digits, unit)
     return f"+{text}" if isinstance(value, float) and value > 0 and text not in ("-", "infinite") else text
 
 
@@ -53,14 +55,15 @@ def counted(count: int, noun: str) -> str:
 def quantity(comparison: Comparison, value: float) -> str:
     """A value with its unit."""
     unit = UNITS[comparison.value]
-    return f"{number(value)} {unit}" if unit else f"{value:.3g}"
+    return f"{number(value, unit=unit)} {unit}" if unit else f"{value:.3g}"
 
 
 def sentence(comparison: Comparison, row: Row) -> str:
     """What one design's row says, in one or two sentences."""
     design, baseline, what = row["design"], comparison.baseline, NAMED[comparison.value]
     difference = quantity(comparison, abs(row["difference"]))
-    sure = f"{ends(row)}, {chance(row['p_holm'])} after Holm"
+    unit = UNITS[comparison.value]
+    sure = f"{ends(row, unit)}, {chance(row['p_holm'])} after Holm"
     if row["verdict"] in ("better", "worse"):
         higher = "higher" if row["difference"] > 0 else "lower"
         return f"{design} is {row['verdict']} than {baseline}: its {what} is {higher} by {difference} ({sure})."
@@ -68,23 +71,30 @@ def sentence(comparison: Comparison, row: Row) -> str:
     if row["verdict"] == "equivalent":
         told = f"{design} and {baseline} are equivalent within {margin}: the {what} differs by {difference} ({sure})."
         return f"{told} {_note(row)}".strip()
-    least = row["minimum_detectable"]
-    could = (
-        f" A true difference of {quantity(comparison, least)} would have been found with a probability of 80 %."
-        if isinstance(least, float) and math.isfinite(least) else ""
-    )  # fmt: skip
     told = (
         f"Undecided: whether {design} differs from {baseline} in {what} was not shown, nor that the two are equal "
         f"within {margin}"
     )
-    return f"{told} (difference {signed(row['difference'])}, {sure}).{could} {_note(row)}".strip()
+    told = f"{told} (difference {signed(row['difference'], unit=unit)}, {sure})."
+    return f"{told}{_could(comparison, row)} {_note(row)}".strip()
 
 
-def ends(row: Row) -> str:
+def _could(comparison: Comparison, row: Row) -> str:
+    """What these runs would have found; empty where that is not known."""
+    least = row["minimum_detectable"]
+    if not isinstance(least, float) or not math.isfinite(least):
+        return ""
+    found = "would have been found with a probability of 80 %."
+    if not comparison.costs and least > 1:
+        return f" No difference that a score can have {found}"
+    return f" A true difference of {quantity(comparison, least)} {found}"
+
+
+def ends(row: Row, unit: str = "") -> str:
     """The interval in words, or why there is none."""
     if math.isnan(row["low"]) or math.isnan(row["high"]):
         return f"no interval ({row['method']})"
-    return f"95 % interval {signed(row['low'])} to {signed(row['high'])}"
+    return f"95 % interval {signed(row['low'], unit=unit)} to {signed(row['high'], unit=unit)}"
 
 
 def _note(row: Row) -> str:
@@ -99,7 +109,8 @@ def dearness(comparison: Comparison, row: Row) -> str:
         own, other = row[f"{account}_mean"], row[f"baseline_{account}_mean"]
         ratio = row[f"{account}_ratio"]
         times = f", {ratio:.1f} times" if isinstance(ratio, float) and math.isfinite(ratio) else ""
-        told.append(f"{number(own)} against {number(other)} {UNITS[account]}{times}")
+        unit = UNITS[account]
+        told.append(f"{number(own, unit=unit)} against {number(other, unit=unit)} {unit}{times}")
     return "; ".join(told)
 
 
@@ -125,6 +136,9 @@ def _limits(comparison: Comparison) -> Iterator[str]:
         yield f"Tasks are what generalises, not runs: this holds for tasks like these {tasks}, not for others."
     if seeds.max() == 1:
         yield "Every cell was run with one seed: how much a design varies by itself was not measured."
+    if set(runs["model"]) <= {"offline", "none"}:
+        filled = "No model took part: roles were filled by the tasks' own policies"
+        yield f"{filled}; nothing is shown of a model in these seats."
     yield from _about_truth(comparison)
     if len(comparison.designs) > 2:
         others = "designs among each other are in pairs.csv, corrected for all pairs"

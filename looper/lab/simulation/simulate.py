@@ -46,7 +46,7 @@ def composed(*overrides: str) -> dict[str, Any]:
 
 def simulate(
     task_settings: Mapping[str, Any],
-    loop_settings: Mapping[str, Any],
+    loop_settings: Any,
     budget: Budget | Mapping[str, Any],
     seeds: Iterable[int],
     instances: Iterable[int],
@@ -57,12 +57,14 @@ def simulate(
 ) -> "pd.DataFrame":
     """One row for each instance and seed, with the columns that `looper.lab.statistics` reads.
 
+    `loop_settings`: those of a design, or the design itself, as within an outer loop.
+
     `model` fills all roles and `agents` single ones, as in a configuration; `label` names the arm (default: the
     design). `seconds` are those that calls say they took, one after the other. A run that fails has earned a 0.
     """
     import pandas as pd
 
-    loop = instantiate(dict(loop_settings), "loop")
+    loop = instantiate(dict(loop_settings), "loop") if isinstance(loop_settings, Mapping) else loop_settings
     money = budget if isinstance(budget, Budget) else instantiate(dict(budget), "budget")
     roles = {**getattr(loop, "seats", {}), **(agents or {})}
     drawn = list(seeds)

@@ -8,7 +8,7 @@ resampled, and what signs are flipped for.
 
 from looper.lab.statistics.anytime import anytime
 from looper.lab.statistics.comparing import ACCOUNTS, SCORES, all_pairs, compare, per_task
-from looper.lab.statistics.gates import gate_truth, spend_after_correct
+from looper.lab.statistics.gates import gate_truth
 from looper.lab.statistics.intervals import Interval, interval, wilson
 from looper.lab.statistics.pairing import pairs
 from looper.lab.statistics.pareto import pareto, pareto_share
@@ -19,5 +19,5 @@ from looper.lab.statistics.verdicts import Verdict, note, verdict
 __all__ = [
     "ACCOUNTS", "SCORES", "Interval", "Verdict", "all_pairs", "anytime", "compare", "detectable", "gate_truth", "holm",
     "interval", "mcnemar", "minimum_detectable", "note", "pairs", "pareto", "pareto_share", "per_task", "permutation",
-    "spend_after_correct", "unpaired", "verdict", "wilson",
+    "unpaired", "verdict", "wilson",
 ]  # fmt: skip

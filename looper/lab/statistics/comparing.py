@@ -89,7 +89,7 @@ def table(runs: pd.DataFrame, sides: Sequence[tuple[str, str]], terms: Terms) ->
     for (row, ends), p in zip(found, adjusted.values(), strict=True):
         row["p_holm"] = p
         row["verdict"] = verdict(ends, p, terms.margin, alpha=terms.alpha, lower_is_better=terms.lower_is_better)
-        row["note"] = "; ".join(filter(None, (note(ends, p, terms.margin, alpha=terms.alpha), row["note"])))
+        row["note"] = "; ".join(filter(None, (note(ends, p, terms.margin, p=row["p"], alpha=terms.alpha), row["note"])))
     frame = pd.DataFrame([row for row, _ in found])
     return only(frame, [*COLUMNS, *(name for name in frame.columns if name not in COLUMNS)])
 
@@ -101,6 +101,7 @@ def measured(
     paired = pairs(runs, design, baseline, terms.value)
     differences, tasks = numbers(paired, "difference"), labels(paired, "task")
     ends = interval(differences, tasks, level=1 - terms.alpha, seed=terms.seed, bound=largest(runs, terms))
+    ends = ends.clipped() if terms.value in SCORES else ends
     p, test = tested(paired, terms.seed)
     row = {
         "design": design, "baseline": baseline, "n": ends.n, "clusters": ends.clusters,

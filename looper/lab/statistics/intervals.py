@@ -15,7 +15,7 @@ of a 95 % interval, one standard error of the simulation being 0.5 to 1:
 What fails: fewer than 5 clusters, which is said in the method, and tails much longer than scores between 0 and 1 have.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class Interval:
     def trusted(self) -> bool:
         """Enough clusters, and ends that are numbers."""
         return self.clusters >= ENOUGH and bool(np.isfinite([self.low, self.high]).all())
+
+    def clipped(self, bound: float = 1.0) -> "Interval":
+        """The same within +-bound: no difference of two scores is beyond 1."""
+        names = ("low", "high", "tost_low", "tost_high")
+        return replace(self, **{name: float(np.clip(getattr(self, name), -bound, bound)) for name in names})
 
 
 def interval(

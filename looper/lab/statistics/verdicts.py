@@ -36,14 +36,23 @@ def significant(interval: Interval, p_adjusted: float, alpha: float) -> bool:
     return p_adjusted < alpha and (interval.low > 0 or interval.high < 0)
 
 
-def note(interval: Interval, p_adjusted: float, margin: float, *, alpha: float = 0.05) -> str:
-    """What the verdict does not say by itself; empty where there is nothing to add."""
+def note(interval: Interval, p_adjusted: float, margin: float, *, p: float | None = None, alpha: float = 0.05) -> str:
+    """What the verdict does not say by itself; empty where there is nothing to add.
+
+    p: before the correction for all comparisons; None where there is but one.
+    """
     if interval.clusters < ENOUGH:
         return f"too few tasks for any verdict: {interval.clusters}, where {ENOUGH} are needed and 6 for p < 0.05"
     if not interval.trusted:
         return f"no interval: {interval.method}"
     if within(interval, margin):
         return "a real difference, but within the margin" if significant(interval, p_adjusted, alpha) else ""
-    if (p_adjusted < alpha) != (interval.low > 0 or interval.high < 0):
+    apart = interval.low > 0 or interval.high < 0
+    if apart and p is not None and p < alpha <= p_adjusted:
+        alone = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+        return (
+            f"significant alone ({alone}), not after the correction for all comparisons; the interval is not corrected"
+        )
+    if (p_adjusted < alpha) != apart:
         return "test and interval disagree: the difference is at the edge of what these runs can show"
     return ""

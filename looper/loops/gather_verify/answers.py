@@ -186,9 +186,9 @@ class Escalation(BaseModel):
     @classmethod
     def _in_words(cls, data: Any) -> Any:
         """`relax CRITERION` and `budget UNITS` (of the outer account) in one go, as people type them."""
-        words = str(data.get("decision", "")).split() if isinstance(data, dict) else []
+        words = str(data.get("decision", "")).split(maxsplit=1) if isinstance(data, dict) else []
         if len(words) == 2 and words[0] == "relax":
-            return {**data, "decision": "relax", "criterion": words[1]}
+            return {**data, "decision": "relax", "criterion": words[1].strip()}
         if len(words) == 2 and words[0] == "budget":
             return {**data, "decision": "budget", "outer": words[1]}
         return data

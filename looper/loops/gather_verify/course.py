@@ -20,7 +20,7 @@ from looper.loops.gather_verify.telling import episode, facts, told
 from looper.loops.gather_verify.verification import now
 from looper.loops.look import decides, step
 from looper.run import Run
-from looper.stage import Best
+from looper.stage import Best, rounds_of
 from looper.tasks.environment import AskedProbe, Task
 from looper.types import Outcome
 
@@ -77,8 +77,7 @@ class Course:
     @property
     def rounds(self) -> int:
         """What the inner design may do at most in one round of this loop, whatever it counts."""
-        limits = (getattr(self.loop, name, None) for name in ("max_iterations", "max_steps", "max_rounds"))
-        return next((limit for limit in limits if limit), self.design.max_loops + 1)
+        return rounds_of(self.loop) or self.design.max_loops + 1
 
     def go(self) -> Outcome:
         self.keep()

@@ -64,7 +64,7 @@ def escalate(course: "Course", turn: Run, why: str, end: tuple[str, str]) -> boo
     refused = ""
     while True:
         word = user_word(course, turn, why, refused)
-        course.decisions.append({**word.model_dump(exclude_defaults=True), "why": why})
+        course.decisions.append({**word.model_dump(exclude_defaults=True), "why": why, "by": course.design.escalation})
         if word.decision in ("accept", "stop"):
             asked = ("stopped", "user_stop") if course.design.escalation == "ask" else end
             course.ended = ("stopped", "accepted") if word.decision == "accept" else asked
@@ -73,7 +73,10 @@ def escalate(course: "Course", turn: Run, why: str, end: tuple[str, str]) -> boo
             return False
         if word.decision == "budget":
             return granted(course, turn, word)
-        if not (refused := relax(course, turn, word.criterion)):
+        refused = relax(course, turn, word.criterion)
+        if refused:
+            course.decisions[-1]["refused"] = refused
+        else:
             return decide(course, turn, stuck=False)
 
 

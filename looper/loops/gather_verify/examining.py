@@ -82,7 +82,8 @@ def read(course: "Course", turn: Run, artifact: str, found: list[Evidence]) -> l
         "verifier", Assessment, step="assess", goal=course.given.goal, objective=course.ideal.objective,
         criteria=rows, measured=measured, artifact=artifact,
     )  # fmt: skip
-    by = getattr(turn.stage.cast.agent("verifier", "assess", course.aimed), "kind", "model")
+    kind = getattr(turn.stage.cast.agent("verifier", "assess", course.aimed), "kind", "model")
+    by = turn.note("assessed_by", kind=kind)["kind"]  # a later resume may have another reader
     return turn.do("assessed", assessed, said, rows, artifact, by)
 
 

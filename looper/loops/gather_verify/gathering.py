@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from looper.episodes import Recalled
-from looper.errors import ConfigError
+from looper.errors import ConfigError, PhaseError
 from looper.loops.gather_verify.answers import Analysis, Answered, Asked, Classified, CurrentState
 from looper.loops.gather_verify.domain import SURE, classified
 from looper.loops.gather_verify.questions import from_file, number_to_choice, ranked
@@ -85,7 +85,9 @@ def recalled(design: "GatherVerify", run: Run, text: str) -> list[Recalled]:
     None for a recording: its answers are those to what was shown when it was made.
     """
     store = run.stage.episodes
-    if store is None or not design.recall or played(run, "researcher", "research"):
+    if store is None or not design.recall:
+        return []
+    if run.note("recalls", recording=played(run, "researcher", "research"))["recording"]:
         return []
 
     def similar(words: str, most: int) -> list[Recalled]:
@@ -99,16 +101,29 @@ def answered(design: "GatherVerify", run: Run, questions: Sequence[Asked], known
     if not questions:
         return []
     given: dict[str, str] = run.do("answers", from_file, design.answers) if design.answers else {}
-    there = run.note("questions_put", questions=[one.id for one in questions], person=present(run))["person"]
-    more = there and not played(run, "analyst", "analyse")  # what a recording says next follows from the defaults
+    ids, recording = [one.id for one in questions], played(run, "analyst", "analyse")
+    put = run.note("questions_put", questions=ids, person=present(run), recording=recording)
+    there = put["person"]
+    more = there and not put["recording"]  # what a recording says next follows from the defaults
     ways: dict[str, By] = {one.id: _way(one, given, more) for one in questions}
     asked = [one for one in questions if ways[one.id] == "user"]
     said = side_by_side(run, asked, known, in_turn=there)
-    texts = {**{one.id: one.default for one in questions}, **given, **said}
+    texts = {**{one.id: one.default for one in questions}, **chosen(questions, given), **said}
     return [
         Told(id=one.id, priority=one.priority, question=one.question, answer=texts[one.id], by=ways[one.id])
         for one in questions
     ]
+
+
+def chosen(questions: Sequence[Asked], given: Mapping[str, str]) -> dict[str, str]:
+    """The file's answers, with the choice in place of its number. Raises PhaseError for a number that is none."""
+    found = dict[str, str]()
+    for one in (each for each in questions if each.id in given):
+        try:
+            found[one.id] = number_to_choice(given[one.id], one.choices)
+        except ValueError as error:
+            raise PhaseError(f"outer.answers: `{one.id}`: {error} Mend the file and start a new run.") from error
+    return found
 
 
 def _way(one: Asked, given: Mapping[str, str], there: bool) -> By:

@@ -50,9 +50,10 @@ def interview(design: "GatherVerify", task: Any, run: Run, gathered: Gathered) -
         turn.note("completeness", round=number, says_nothing=empty, **found.model_dump())
         if found.reaches(design.complete):
             return Interviewed(ideal=ideal, complete=found, rounds=number, shortfall=False, answers=told)
-        known = {one.id for one in (*gathered.answers, *told)}
-        open_ = [one for one in ranked(ideal.questions) if one.id not in known]
-        told += answered(design, turn, open_, about)
+        if number < design.max_rounds:  # nobody would read an answer of the last round
+            known = {one.id for one in (*gathered.answers, *told)}
+            open_ = [one for one in ranked(ideal.questions) if one.id not in known]
+            told += answered(design, turn, open_, about)
     go_on(run, ideal, found)
     return Interviewed(ideal=ideal, complete=found, rounds=design.max_rounds, shortfall=True, answers=told)
 

@@ -83,6 +83,8 @@ def verification(told: Mapping[str, Any]) -> Iterator[str]:
         layers = ", ".join(f"{name} {'unknown' if v is None else cut(v)}" for name, v in one["layers"].items())
         yield f"- round {number}: {one['outcome']} {cut(one['score'])} ({layers}); gate {cut(one['gate'])}."
         yield f"  {line(one['why'])}"
+        used = ", ".join(f"{name} {cut(share)}" for name, share in one["weights"].items() if share)
+        yield f"  Weights of the layers: {used or 'none'}. Within a layer must counts 2, should 1, nice 0, a veto 2."
         yield from (
             f"  - {line(gap['criterion'])} ({gap['severity']}, {gap['layer']}): {line(gap['problem'])}"
             for gap in one["gaps"]
@@ -98,8 +100,10 @@ def verification(told: Mapping[str, Any]) -> Iterator[str]:
         )  # fmt: skip
         yield "| " + " | ".join("-" if cell is None else line(str(cell)).replace("|", "\\|") for cell in cells) + " |"
     for decision in told["decisions"]:
-        what = f"{decision['decision']} {line(str(decision.get('criterion', '')))}".rstrip()
-        yield f"\nThe user decided: {what}"
+        more = [f"{name} +{decision[name]:g}" for name in ("inner", "outer") if decision.get(name)]
+        what = " ".join([str(decision["decision"]), line(str(decision.get("criterion", ""))), *more]).rstrip()
+        who = "The user" if decision["by"] == "ask" else "The setting outer.escalation"
+        yield f"\n{who} decided: {what}{' (refused)' if decision.get('refused') else ''}"
 
 
 def line(text: str) -> str:

@@ -117,7 +117,7 @@ def value(tune: Tune, rows: Sequence[Mapping[str, Any]]) -> list[float]:
     Raises Unfinished, and ConfigError if a cell could not run or has no such score.
     """
     for row in rows:
-        refused = str(row.get("note") or "").startswith("sweep_budget")
+        refused = bool(row.get("capped"))
         if refused or row["status"] not in (*TERMINAL, "not run") or row.get("note") == ELSEWHERE:
             raise Unfinished
         if row["status"] == "not run":

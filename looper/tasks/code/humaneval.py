@@ -17,13 +17,14 @@ from pydantic.dataclasses import dataclass
 
 from looper.checks.sandbox import Sandbox
 from looper.criteria import Criteria, Evaluation, Phase, Rule
+from looper.errors import ConfigError
 from looper.tasks.code.examples import examples
 from looper.tasks.code.playing import Playing
 from looper.tasks.code.probes import VisibleProbe
 from looper.tasks.code.problems import Row, problem
 from looper.tasks.code.program import completed
 from looper.tasks.code.states import Brief, NewPlan, Plan, Prepared, Program, Solution
-from looper.tasks.code.visible import Visible, rule_of, told
+from looper.tasks.code.visible import LOADS, Visible, rule_of, told
 from looper.tasks.contracts import Changes, Critique, Draft
 from looper.tasks.document.revising import REFUSED, revised
 from looper.tasks.document.sections import changed, unnamed
@@ -68,7 +69,8 @@ class HumanEval:
     seconds: Annotated[float, Field(gt=0, le=600)] = 5.0
     """Wall clock for loading a program, and again for all its examples; the original harness allows 3 s."""
     hidden_seconds: Annotated[float, Field(gt=0, le=3600)] = 20.0
-    """Wall clock for the official tests; generous, because calls are relayed between two processes."""
+    """Wall clock for the official tests, and for the official solution's look at the examples; generous, because calls
+    are relayed between two processes."""
     memory_mb: Annotated[int, Field(ge=64, le=16384)] = 512
     """Memory of one program."""
     prompts: dict[str, dict[str, str]] = Field(default_factory=dict)
@@ -102,10 +104,21 @@ class HumanEval:
 
     @cached_property
     def sound(self) -> list[Case]:
-        """Those of them that the official solution agrees with: a few docstrings of the benchmark are wrong."""
+        """Those of them that the official solution agrees with: a few docstrings of the benchmark are wrong.
+
+        Raises ConfigError where it gives no verdict: that says nothing of the docstring.
+        """
         if not self.found:
             return []
-        findings = self._visible(self.found).findings(self.solution)
+        seconds = max(self.seconds, self.hidden_seconds)  # a slow machine must not weaken the gate
+        findings = dataclasses.replace(self._visible(self.found), seconds=seconds).findings(self.solution)
+        silent = [rule for rule, found in findings.items() if found.note in ("timeout", "worker lost", "no verdict")]
+        if silent or not findings[LOADS].passed:
+            why = findings[LOADS].note or findings[silent[0]].note
+            raise ConfigError(
+                f"task.problem={self.problem}: the official solution gave no verdict in {seconds:g} s ({why}); give "
+                "more with task.hidden_seconds, or run fewer cells at once."
+            )
         return [case for case in self.found if findings[rule_of(case)].passed]
 
     @property
@@ -133,7 +146,7 @@ class HumanEval:
     def ready(self) -> None:
         """Raises SandboxUnavailable or ConfigError before anything is spent."""
         self.box.require(untrusted=True)
-        _ = self.row
+        _ = self.sound
 
     @property
     def criteria(self) -> Criteria:

@@ -36,7 +36,10 @@ def ideal(task: "Sim", skill: float, dice: random.Random) -> dict[str, Any]:
             {"id": "a-secret-in-it", "description": "the result holds a secret",
              "detect": {"check": {"kind": "secrets"}}},
         ],
-        "metrics": [{"name": "gate score", "target": ">= 0.8", "unit": "share of the weight", "measure": "score"}],
+        "metrics": [
+            {"name": "gate score", "target": f">= {task.criteria.phases[-1].threshold:g}",
+             "unit": "share of the weight", "measure": "score"},
+        ],
         "exits": ["every criterion is verified", "the budget or the rounds are used up"],
     }  # fmt: skip
 
