@@ -15,11 +15,11 @@ from looper.episodes import STORE, Episodes
 from looper.errors import Aborted, ConfigError, Interruption, LooperError, Paused, RunLocked
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
-from looper.parts import Parts, rounds_of, versions
+from looper.parts import Parts, versions
 from looper.redact import redact
 from looper.run import Run, execute
 from looper.shared_budget import share
-from looper.stage import Stage
+from looper.stage import Stage, rounds_of
 from looper.state import fold
 from looper.types import TERMINAL, Outcome, Question
 

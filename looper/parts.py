@@ -4,6 +4,7 @@ import difflib
 import hashlib
 import importlib
 import json
+import os
 import pkgutil
 import platform
 from collections.abc import Mapping, Sequence
@@ -17,13 +18,19 @@ from looper import loops
 from looper.agents import ablated, confirming
 from looper.budget import Budget
 from looper.errors import ConfigError
-from looper.stage import rounds_of as rounds_of
 
 PACKAGES = ("hydra-core", "pydantic", "litellm", "mlflow", "pandas")
 NO_LOOP = {"learn", "recall", "escalation", "answers"}
 """Settings of an outer loop that may be given without one, in sweeps over both."""
+SWEEP_ONLY = ("sweep", "sweep_budget", "jobs", "workers", "tune")
+"""Settings of a sweep, which its runs do not know."""
 VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra", "until")
 """Settings that do not change what a run does: not part of its identity in comparisons."""
+
+
+def user_packages() -> list[str]:
+    """The user's own packages of which classes may be built: LOOPER_ALLOW, comma-separated."""
+    return [name.strip() for name in os.environ.get("LOOPER_ALLOW", "").split(",") if name.strip()]
 
 
 @dataclass

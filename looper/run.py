@@ -9,15 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, TypeVar, get_type_hints
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from looper.budget import Amounts, Ledger, metered, total
 from looper.criteria import Evaluation
-from looper.errors import BudgetExceeded, ConfigError, Interruption, PhaseError, ReplayMismatch
+from looper.decoding import adapter, returns_of
+from looper.errors import BudgetExceeded, Interruption, PhaseError, ReplayMismatch
 from looper.journal import Event, fingerprint
 from looper.meter import Meter, recorded
 from looper.stage import Best, Stage
@@ -27,11 +26,6 @@ KEPT_PROMPT = 16_000
 """Bytes of prompt, each counted as a token, for which a closing model call is kept from the start."""
 T = TypeVar("T")
 Answer = TypeVar("Answer", bound=BaseModel)
-
-
-@cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 class Run:
@@ -286,22 +280,6 @@ class Run:
             end.facts.update(cost=meter.cost, calls=meter.calls)
             raise
         return reply.model_copy(update={"calls": meter.calls}), meter.cost
-
-
-_hints: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()
-"""By function; weakly, because a closure holds its run."""
-
-
-def returns_of(fn: Callable[..., Any]) -> Any:
-    """The declared return type of a step's function; it is what the journal decodes to."""
-    function: Any = getattr(fn, "__func__", fn)
-    if function not in _hints:
-        hints = get_type_hints(function)
-        if "return" not in hints:
-            name = function.__qualname__
-            raise ConfigError(f"{name}: annotate what it returns; the journal decodes its values to that type.")
-        _hints[function] = hints["return"]
-    return _hints[function]
 
 
 def execute(loop: Loop, run: Run) -> Outcome:

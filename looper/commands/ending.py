@@ -1,6 +1,5 @@
 """Ending runs and removing them from outside: the commands stop and clean."""
 
-import os
 import shutil
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +9,8 @@ from looper.errors import ConfigError, LooperError, RunLocked
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
 from looper.launch import Audience, launch
-from looper.parts import build
+from looper.parts import build, user_packages
 from looper.types import TERMINAL, Outcome
-
-
-def allowed() -> list[str]:
-    """The user's own packages of which classes may be built: LOOPER_ALLOW, comma-separated."""
-    return [name.strip() for name in os.environ.get("LOOPER_ALLOW", "").split(",") if name.strip()]
 
 
 def settings_of(folder: Folder, outputs: Outputs) -> dict[str, Any]:
@@ -62,7 +56,7 @@ def _end(folder: Folder, outputs: Outputs, words: str) -> str:
 
 
 def _replayed(folder: Folder, outputs: Outputs, words: str) -> Outcome:
-    parts = build(settings_of(folder, outputs), allowed())
+    parts = build(settings_of(folder, outputs), user_packages())
 
     def ask_to_stop(*_: object) -> None:
         write_whole(folder.stop_file(), words.encode("utf-8", "replace"))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from looper.console.blocks import columns
 from looper.errors import ConfigError
-from looper.parts import Parts, build
-from looper.sweeps.cell import allowed, settings_of
+from looper.parts import Parts, build, user_packages
+from looper.sweeps.cell import settings_of
 from looper.sweeps.names import canonical, cell_name, checked, sweep_name, swept
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Planner:
 
         known = settings(config)
         self.root = Path(str(known.get("outputs") or self.root))
-        parts = self._sharing(build(settings_of(known), allowed()))
+        parts = self._sharing(build(settings_of(known), user_packages()))
         values = dict(text.split("=", 1) for text in self._cell if "=" in text)
         told = [f"{key}={values[key]}" for key in self._swept if key in values]
         label = ", ".join([parts.loop.name, *told])

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from looper.commands.ending import allowed, remove, settings_of
+from looper.commands.ending import remove, settings_of
 from looper.commands.request import Request, changed
 from looper.commands.resuming import play
 from looper.commands.shelf import pick
@@ -15,6 +15,7 @@ from looper.console.screen import brief, plain
 from looper.errors import ConfigError
 from looper.folder import Folder
 from looper.journal import read
+from looper.parts import user_packages
 
 if TYPE_CHECKING:
     from looper.lab.replaying.replay import Replayed
@@ -29,7 +30,7 @@ def replay(request: Request) -> int:
     folder = pick(request.outputs, request.name)
     kept = [name for name in request.settings.get("from_record", "").split(",") if name]
     config = settings_of(folder, request.outputs)
-    found = repeat(folder, config, allowed(), effects=FROM not in request.flags, kept=kept)
+    found = repeat(folder, config, user_packages(), effects=FROM not in request.flags, kept=kept)
     request.screen.say(json.dumps(card(found)) if request.as_json else "\n".join(lines(found)))
     return 0 if found.identical else 1
 
@@ -111,7 +112,7 @@ def fork(request: Request) -> int:
     given = dict(request.settings)
     _refuse(given)
     parent = pick(request.outputs, request.name)
-    settings = Settings(settings_of(parent, request.outputs), given, changed, allowed())
+    settings = Settings(settings_of(parent, request.outputs), given, changed, user_packages())
     target = Folder(request.outputs.root / fork_name(parent.path.name))
     made = make(parent, target.path, at, settings)
     paid = ", ".join(f"{account} {amount(value)}" for account, value in sorted(made.inherited.items())) or "nothing"

@@ -38,17 +38,17 @@ def play(
     """Run what is left of a run, as a command does: with a console, mirrored, with its exit code."""
     import yaml
 
-    from looper.commands.ending import allowed, settings_of
+    from looper.commands.ending import settings_of
     from looper.console import Console
     from looper.journal import write_whole
     from looper.launch import launch
-    from looper.parts import build
+    from looper.parts import build, user_packages
 
     known = settings_of(folder, request.outputs)
     if reached:  # where it was to pause it has paused: it goes on from there
         given = {"until": "null", **given}
     config = changed(known, given)
-    parts = build(config, allowed())
+    parts = build(config, user_packages())
     file = folder.path / "config.yaml"
     before = file.read_bytes() if file.exists() else b""
     if given:  # what was given holds for later resumes too

@@ -1,7 +1,6 @@
 """One cell of a sweep: run unless it has ended before, here or elsewhere; what came of it is a row."""
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,14 +13,12 @@ from looper.errors import ConfigError, RunLocked
 from looper.folder import Folder
 from looper.journal import Event
 from looper.launch import Audience, launch
-from looper.parts import Parts, build
+from looper.parts import SWEEP_ONLY, Parts, build, user_packages
 from looper.shared_budget.ledger import SweepLedger
 from looper.sweeps.earlier import look
 from looper.sweeps.rows import ALREADY, ELSEWHERE, NOT_BEGUN, RESUMED, row_of
 from looper.types import Question
 
-OWN = ("sweep", "sweep_budget", "jobs", "workers", "tune")
-"""Settings of the sweep, which its cells do not know."""
 LOOK_AGAIN = 0.3
 """Seconds after which a locked folder is tried once more: who looks whether a run is alive locks it for a moment."""
 
@@ -78,7 +75,7 @@ def ended_before(cell: Cell) -> dict[str, Any] | None:
     """The row of a cell that has ended before; None if there is something to run. Raises LooperError."""
     if not Folder(Path(cell.base)).history.exists():
         return None
-    parts = build(cell.config, allowed())
+    parts = build(cell.config, user_packages())
     try:
         return _kept(cell, parts)
     finally:
@@ -88,7 +85,7 @@ def ended_before(cell: Cell) -> dict[str, Any] | None:
 def _tried(cell: Cell, watcher: Watcher) -> dict[str, Any]:
     if used_up := SweepLedger(Path(cell.base).parent).exhausted():
         return ended_before(cell) or not_run(cell, used_up, NOT_BEGUN)
-    parts = build(cell.config, allowed())  # what a design adds to its settings belongs to a run's identity
+    parts = build(cell.config, user_packages())  # what a design adds to its settings belongs to a run's identity
     if kept := _kept(cell, parts):
         _close(parts)
         if not (Path(kept["folder"]) / "mirror.lock").exists():  # tracking was off then
@@ -132,11 +129,6 @@ def _close(parts: Parts) -> None:
         close()
 
 
-def allowed() -> list[str]:
-    """Modules of the user's whose classes may be built."""
-    return [name for name in os.environ.get("LOOPER_ALLOW", "").split(",") if name]
-
-
 def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the run, without those of the sweep around it."""
-    return {key: value for key, value in config.items() if key not in OWN}
+    return {key: value for key, value in config.items() if key not in SWEEP_ONLY}

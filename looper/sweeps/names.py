@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from looper.errors import ConfigError
-from looper.parts import VOLATILE
+from looper.parts import SWEEP_ONLY, VOLATILE
 
-ELSEWHERE = (*VOLATILE, "sweep", "sweep_budget", "jobs", "workers", "tune")
+ELSEWHERE = (*VOLATILE, *SWEEP_ONLY)
 """Settings that say where a run goes and how it is watched, not what it is."""
 LONGEST = 48
 """Characters of a folder's name that are for the reader; a hash of all overrides follows."""

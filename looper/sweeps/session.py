@@ -13,9 +13,9 @@ from looper.complaints import complaint
 from looper.console import Console
 from looper.errors import ConfigError
 from looper.launch import launch
-from looper.parts import build
+from looper.parts import build, user_packages
 from looper.shared_budget.ledger import SweepLedger
-from looper.sweeps.cell import Cell, allowed, not_run, run_cell, settings_of
+from looper.sweeps.cell import Cell, not_run, run_cell, settings_of
 from looper.sweeps.names import (
     canonical,
     cell_name,
@@ -222,7 +222,7 @@ class Session:
     def _only(self, config: dict[str, Any], folder: Path, choices: Mapping[str, str]) -> None:
         check(config)
         refuse_alone(config)
-        parts = build(settings_of(config), allowed())
+        parts = build(settings_of(config), user_packages())
         self.watch.follow(Cell(str(folder), config=parts.config, choices=dict(choices)), folder)
         with Console(json_mode=self.as_json) as console:
             outcome = launch(parts, folder, audience=console.audience())

@@ -8,7 +8,8 @@ from typing import Any
 from looper.build import instantiate
 from looper.console import Console
 from looper.journal import Event
-from looper.sweeps.cell import Cell, allowed
+from looper.parts import user_packages
+from looper.sweeps.cell import Cell
 from looper.sweeps.tally import Tally
 from looper.types import Question
 
@@ -26,7 +27,7 @@ class Watch:
         """Tell MLflow's mirror of the run; it reads the journal by itself."""
         with self._lock:
             if self._tracking is None:
-                self._tracking = instantiate(cell.config.get("tracking") or {}, "tracking", allowed())
+                self._tracking = instantiate(cell.config.get("tracking") or {}, "tracking", user_packages())
             if not getattr(self._tracking, "enabled", False):
                 return
             if self._mirror is None:

@@ -1,9 +1,8 @@
 """Scores on one footing: what a broken run earned, hidden checks, phases of the gate."""
 
 from looper.lab.comparable.sieve import Sieve
+from looper.run import MEASURED
 
-MEASURED = ("impossible", "rejected")
-"""Reasons of a failed run whose result was measured like that of one that stopped (`looper.run`)."""
 SCORES = ("score", "gate_score", "holdout")
 
 

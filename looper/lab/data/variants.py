@@ -6,11 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from looper.parts import VOLATILE
+from looper.agents.ablated import SETTING
+from looper.parts import SWEEP_ONLY, VOLATILE
 
-ELSEWHERE = (*VOLATILE, "sweep")
-ABLATE = "ablate"
-"""The setting that takes a role away (looper.lab.ablation)."""
+ELSEWHERE = (*VOLATILE, *SWEEP_ONLY)
 LONGEST = 32
 """Characters of a setting's value in a label."""
 Settings = Mapping[str, str]
@@ -88,7 +87,7 @@ def _enough(keys: set[str], settings: Sequence[Settings]) -> list[str]:
 
 def _words(keys: Sequence[str], settings: Settings) -> Iterator[str]:
     for key in keys:
-        if key == ABLATE and key not in settings:
+        if key == SETTING and key not in settings:
             continue  # the whole design has its plain name
         yield f"{_short(key)}={_brief(settings.get(key, 'not set'))}"
 

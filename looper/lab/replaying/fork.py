@@ -32,8 +32,9 @@ from looper.lab.replaying.cut import Cut, cut_at
 from looper.lab.replaying.record import Record
 from looper.lab.replaying.rehearsal import How
 from looper.lab.replaying.replay import at_work, walk
-from looper.parts import Parts, build, rounds_of, versions
+from looper.parts import Parts, build, versions
 from looper.redact import redact
+from looper.stage import rounds_of
 from looper.types import Outcome
 
 

@@ -10,8 +10,8 @@ from looper.checks.bench import Bench
 from looper.checks.examine import examine
 from looper.checks.kinds import CHECK
 from looper.criteria import Criteria, Evaluation, Finding, Rule
+from looper.decoding import returns_of
 from looper.loops.gather_verify.rules import Added, Aim
-from looper.run import returns_of
 from looper.tasks.contracts import Confirmation
 from looper.tasks.environment import Task
 

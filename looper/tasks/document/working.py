@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from looper.tasks.choosing import next_rule
 from looper.tasks.document.revising import REFUSED
 from looper.tasks.document.states import Artifact, Worked, WorkOn
 from looper.tasks.environment import FailureType
@@ -37,10 +38,7 @@ class NextRule:
 
     def chosen(self, state: Artifact, memory: Worked) -> str | None:
         """The failed rule to work on, None if all were given up."""
-        verdict, tries = self.task.evaluate(state), memory.tries
-        weight = {rule.id: rule.weight for rule in self.task.criteria.rules}
-        left = [rule for rule in verdict.failed if tries.get(rule, 0) < MOST_TRIES]
-        return min(left, key=lambda r: (r not in verdict.blockers, tries.get(r, 0), -weight[r], r), default=None)
+        return next_rule(self.task.criteria, self.task.evaluate(state), memory.tries, MOST_TRIES)
 
     def adapt(self, memory: Worked, before: Artifact, action: object, after: Artifact, feedback: float) -> Worked:
         """`action` is what the writer made of the decision; which rule it was for follows from the state before it."""

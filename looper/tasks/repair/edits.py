@@ -13,7 +13,8 @@ from itertools import chain
 from pydantic import BaseModel, Field
 
 from looper.errors import ConfigError
-from looper.tasks.repair.forms import form_of, quietly
+from looper.tasks.quiet import quietly
+from looper.tasks.repair.forms import form_of
 from looper.tasks.repair.operators import (
     arithmetic,
     calls,

@@ -1,13 +1,9 @@
 """What a program is apart from its layout: two sources of one form do the same."""
 
 import hashlib
-import threading
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import CodeType
 
-_FILTERS = threading.Lock()
+from looper.tasks.quiet import quietly
 
 
 def normal_form(source: str) -> str:
@@ -18,14 +14,6 @@ def normal_form(source: str) -> str:
     with quietly():
         shape = form_of(source) or f"text {source}"
     return hashlib.sha256(shape.encode(errors="surrogatepass")).hexdigest()
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """No SyntaxWarning for each candidate; the filters are the process's, so one thread at a time."""
-    with _FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def compiles(source: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from looper.criteria import Finding
+from looper.tasks.choosing import next_rule
 from looper.tasks.environment import FailureType
 from looper.tasks.sim.states import Judgement, Piece, Worked, WorkOn
 from looper.tasks.sim.truth import meets
@@ -84,10 +85,7 @@ class NextRule:
 
     def chosen(self, state: Piece, memory: Worked) -> str | None:
         """The failed rule to work on; None if all were given up."""
-        verdict, tries = self.task.evaluate(state), memory.tries
-        weight = {rule.id: rule.weight for rule in self.task.criteria.rules}
-        left = [rule for rule in verdict.failed if tries.get(rule, 0) < MOST_TRIES]
-        return min(left, key=lambda r: (r not in verdict.blockers, tries.get(r, 0), -weight[r], r), default=None)
+        return next_rule(self.task.criteria, self.task.evaluate(state), memory.tries, MOST_TRIES)
 
     def adapt(self, memory: Worked, before: Piece, action: object, after: Piece, feedback: float) -> Worked:
         rule = action.rule if isinstance(action, WorkOn) else self.chosen(before, memory)

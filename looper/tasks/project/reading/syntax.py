@@ -1,11 +1,8 @@
 """Python text as a syntax tree, as a text and as the interpreter reads a file."""
 
 import ast
-import threading
-import warnings
 
-_FILTERS = threading.Lock()
-"""Threads share the filters of warnings."""
+from looper.tasks.quiet import quietly
 
 
 def parsed(source: str | bytes) -> ast.Module:
@@ -13,6 +10,5 @@ def parsed(source: str | bytes) -> ast.Module:
 
     Raises SyntaxError, ValueError, RecursionError or MemoryError.
     """
-    with _FILTERS, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quietly():
         return ast.parse(source.removeprefix("\ufeff") if isinstance(source, str) else source)

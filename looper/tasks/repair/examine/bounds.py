@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -16,6 +17,8 @@ from .instrument import Meter
 
 MAX_OUTPUT = 8 * 2**20
 """Bytes that one candidate may report."""
+GONE_WITHIN = 1.0
+"""Seconds in which what a candidate left behind has died and was reaped, else the next one begins beside it."""
 SPARE_FRAMES = 60
 """Frames of this machinery below the program's own recursion."""
 
@@ -109,10 +112,15 @@ def whole_lines(parts: list[bytes]) -> bytes:
 
 
 def end(child: int) -> None:
-    """Kills the child with all that it started, and waits for it."""
+    """Kills the child with all that it started; waits for it, and for the others for `GONE_WITHIN` at most."""
     for kill in (os.killpg, os.kill):
         try:
             kill(child, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             continue
     os.waitpid(child, 0)
+    deadline = time.monotonic() + GONE_WITHIN
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or none that may be ended
+        while time.monotonic() < deadline:
+            os.killpg(child, signal.SIGKILL)
+            time.sleep(0.001)
