@@ -114,7 +114,7 @@ def _sweep(session: Any, overrides: list[str]) -> int:
     _register(session)
     try:
         run = partial(_job, session)
-        sweep(shipped(), overrides, session, run, session.prepare, session.cells)
+        sweep(shipped(), overrides, session, run, session.prepare, session.order)
     except (hydra.errors.HydraException, OmegaConfBaseException, yaml.YAMLError, *HYDRA_FAULTS) as error:
         raise hydra_complaint(error) from error
     return 0

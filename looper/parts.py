@@ -22,7 +22,7 @@ from looper.errors import ConfigError
 PACKAGES = ("hydra-core", "pydantic", "litellm", "mlflow", "pandas")
 NO_LOOP = {"learn", "recall", "escalation", "answers"}
 """Settings of an outer loop that may be given without one, in sweeps over both."""
-SWEEP_ONLY = ("sweep", "sweep_budget", "jobs", "workers", "tune")
+SWEEP_ONLY = ("sweep", "sweep_budget", "jobs", "workers", "tune", "rivals")
 """Settings of a sweep, which its runs do not know."""
 VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra", "until")
 """Settings that do not change what a run does: not part of its identity in comparisons."""

@@ -28,7 +28,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
     play(folder, "alone")
     where = (f"outputs={folder}", "sweep=first", "tracking=none")
-    assert call("-m", "+task=dial", "loop=adaptive,baseline", "seed=0,1", *where).code == 0
+    assert call("-m", "+task=dial", "loop=adaptive,baseline", "seed=0,1", "rivals=no", *where).code == 0
     return folder
 
 

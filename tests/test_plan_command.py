@@ -297,7 +297,7 @@ def test_a_benchmark_with_a_priced_model_is_expected_to_cost_something(
         raise AssertionError("a plan executes no program")
 
     monkeypatch.setattr("looper.checks.sandbox.Sandbox.start", nothing)
-    told = planned(*code_of(here, "loop=once,best_of,reflex", "task.problem=0,1,2"))
+    told = planned(*code_of(here, "loop=once,best_of,reflex", "rivals=no", "task.problem=0,1,2"))
     once, draws, reflex = told["arms"]
     assert [arm["expected"]["calls"] for arm in (once, draws)] == [3, 9]
     assert 3 < reflex["expected"]["calls"] <= reflex["worst"]["calls"] == 15

@@ -104,10 +104,10 @@ def ended_cells(here: Path) -> list[str]:
 
 
 def test_the_same_command_again_runs_nothing_and_shows_the_same_numbers(here: Path) -> None:
-    command = ("-m", "+task=dial", "seed=1,2", "loop=adaptive,baseline", NONE, "--json")
+    command = ("-m", "+task=dial", "seed=1,2", "loop=adaptive,baseline", "rivals=no", NONE, "--json")
     first = call(*command)
     before = marks(here)
-    again = call(command[0], "loop=adaptive,baseline", "seed=1,2", "task=dial", NONE, "--json")
+    again = call(command[0], "loop=adaptive,baseline", "seed=1,2", "task=dial", "rivals=no", NONE, "--json")
     assert (first.code, again.code) == (0, 0), again.err
     assert marks(here) == before
     assert [row["note"] for row in rows(first) + rows(again)] == [""] * 4 + [ALREADY] * 4

@@ -66,7 +66,7 @@ def test_cells_in_threads_overlap(here: Path) -> None:
 
 
 def test_tasks_that_parse_and_execute_programs_run_in_threads(here: Path) -> None:
-    said = call("-m", "+task=repair/coat_check,repair/ships_bells", "loop=adaptive,baseline", "jobs=4",
+    said = call("-m", "+task=repair/coat_check,repair/ships_bells", "loop=adaptive,baseline", "rivals=no", "jobs=4",
                 "tracking=none", "--json")  # fmt: skip
     assert said.code == 0, said.err
     assert [(row["task"], row["status"]) for row in rows(said)] == [

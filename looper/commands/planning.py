@@ -14,6 +14,7 @@ from looper.errors import ConfigError
 from looper.parts import Parts, build, user_packages
 from looper.sweeps.cell import settings_of
 from looper.sweeps.names import canonical, cell_name, checked, sweep_name, swept
+from looper.sweeps.rows import added
 
 if TYPE_CHECKING:
     from looper.lab.planning.bounds import Amount
@@ -39,6 +40,7 @@ class Planner:
         """By their settings."""
         self._swept: list[str] = []
         self._name = "plan"
+        self._rivals: list[str] = []
 
     # Names, for Hydra
 
@@ -58,6 +60,9 @@ class Planner:
 
     def inspect(self, config: Mapping[str, Any]) -> None:
         """A plan asks for nothing that would have to be refused beforehand."""
+
+    def compare_with(self, rivals: Sequence[str]) -> None:
+        self._rivals = list(rivals)
 
     @contextmanager
     def sweeping(self, folder: Path, cells: Sequence[Sequence[str]]) -> Iterator[None]:
@@ -129,6 +134,7 @@ class Planner:
         """What the numbers rest on."""
         tasks = self.tasks()
         found = [f"{counted(self.cells, 'cell')} on {counted(tasks, 'task')}; nothing was run, nothing was spent."]
+        found += [added(self._rivals)] if self._rivals else []
         found += [f"worst: {note}." for note in dict.fromkeys(note for line in lines for note in line.notes)]
         found.append(
             "time: one run after the other. detectable: difference of the score from the first arm that would be"

@@ -16,6 +16,11 @@ from looper.tasks.contracts import Steps, written
 from looper.tasks.environment import AskedProbe, Task
 from looper.types import Agent, Outcome, Question, Reply
 
+TRIVIAL = ("once", "retry", "best_of")
+"""The rivals that belong to every comparison (SPEC 6.4): one call, retry until the gate passes, best of N."""
+CASCADE = "cascade"
+"""Cheap model first, then dear: belongs to a comparison of models, because it takes two."""
+RIVALS = (*TRIVIAL, CASCADE, "random_walk")
 PLAN = Steps(steps=["Write what is asked for."])
 """The plan of an artifact that nobody plans: a producer is asked as every design asks one."""
 ROLES = {

@@ -24,6 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from looper.complaints import hydra_complaint
 from looper.errors import ConfigError
+from looper.sweeps import rivals
 
 Job = Callable[[DictConfig, Path], None]
 """Runs one cell: its composition, which is good until the next one is made, and the folder it is to use."""
@@ -40,6 +41,10 @@ class Conductor(Protocol):
 
     def inspect(self, config: DictConfig) -> None:
         """The settings of a kind of cell, before any cell runs. Raises ConfigError if they cannot be run in a sweep."""
+        ...
+
+    def compare_with(self, rivals: Sequence[str]) -> None:
+        """These designs were added to those of the command."""
         ...
 
     def sweeping(self, folder: Path, cells: Sequence[Sequence[str]]) -> AbstractContextManager[None]: ...
@@ -59,12 +64,13 @@ def sweep(
     conductor: Conductor,
     job: Job,
     prepare: Callable[[DictConfig], None] = lambda master: None,
-    order: Order = iter,
+    order: Order | None = None,
 ) -> None:
     """Run every cell; one that cannot be composed does not stop the others. Raises what Hydra raises beforehand.
 
-    `prepare` is told the settings of the sweep itself before anything else happens; `order` says which cells come when,
-    others than those of the grid too.
+    A sweep over designs gets the trivial rivals that it lacks (SPEC 6.4). `prepare` is told the settings of the sweep
+    itself before anything else happens; `order` says which cells come when, others than those of the grid too, and no
+    rivals are added then.
     """
     with initialize_config_dir(str(conf), job_name="looper", version_base="1.3"):
         hydra = GlobalHydra.instance().hydra
@@ -79,17 +85,22 @@ def sweep(
             HydraConfig.instance().cfg = before
 
 
-def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Job, order: Order) -> None:
+def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Job, order: Order | None) -> None:
     own = list(master.hydra.overrides.task)
     given = [*(f"{key}={value}" for key, value in (master.hydra.sweeper.params or {}).items()), *own]
     axes = _axes(OverridesParser.create(config_loader=loader).parse_overrides(given))
     conductor.name(master.get("sweep"), own)
     composer = Composer(loader, master, {key for key, values in axes.items() if len(values) > 1})
-    for cell in _kinds(loader, axes):
-        conductor.inspect(composer.compose(cell))
     cells = [list(cell) for cell in itertools.product(*axes.values())]
+    configs = []
+    for cell in _kinds(loader, axes):
+        conductor.inspect(config := composer.compose(cell))
+        configs.append({key: OmegaConf.to_container(config[key]) for key in ("budget", "agents")})
+    if rivals.wanted(master.rivals) and order is None and (added := rivals.missing(axes, configs)):
+        cells += rivals.cells(axes, added, configs)
+        conductor.compare_with(added)
     with conductor.sweeping(Path(master.hydra.sweep.dir), cells):
-        for number, cell in enumerate(order(cells)):
+        for number, cell in enumerate(order(cells) if order else cells):
             if not conductor.begin(cell):
                 return
             try:

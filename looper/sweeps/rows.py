@@ -131,3 +131,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
         {key: json.dumps(v) if isinstance(v, dict | list) else v for key, v in row.items()} for row in rows
     )
     return text.getvalue()
+
+
+def added(rivals: Sequence[str]) -> str:
+    """A line on the designs that were added to those of the command (SPEC 6.4)."""
+    return f"The trivial rivals {', '.join(rivals)} are compared too, at the same budgets; rivals=no leaves them out."

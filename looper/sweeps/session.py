@@ -103,10 +103,18 @@ class Session:
     def inspect(self, config: Mapping[str, Any]) -> None:
         refuse_unattended(config)
 
-    def cells(self, cells: Sequence[list[str]]) -> Iterator[list[str]]:
-        """The cells to run, one after the other: all of them, or those of a search."""
+    def compare_with(self, rivals: Sequence[str]) -> None:
+        self.tally.rivals = list(rivals)
+
+    @property
+    def order(self) -> Callable[[Sequence[list[str]]], Iterator[list[str]]] | None:
+        """The cells of a search, from those of the grid, one after the other; None: all, as they are."""
+        return self._searched if self.tuner else None
+
+    def _searched(self, cells: Sequence[list[str]]) -> Iterator[list[str]]:
         assert self.folder is not None
-        yield from self.tuner.cells(self.folder, cells) if self.tuner else cells
+        assert self.tuner is not None
+        yield from self.tuner.cells(self.folder, cells)
 
     def _settle(self) -> None:
         assert self._pool is not None

@@ -4,7 +4,7 @@ import bisect
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from looper.sweeps.rows import (
     BAD,
     ELSEWHERE,
     NOT_BEGUN,
+    added,
     as_csv,
     by_design,
     counted,
@@ -46,6 +47,8 @@ class Tally:
     """Cells of the command."""
     jobs: int = 1
     """Cells at once."""
+    rivals: Sequence[str] = ()
+    """Designs among them that the command did not name."""
     screen: Screen = field(default_factory=lambda: Screen(sys.stdout, sys.stderr))
     clock: Callable[[], float] = time.monotonic
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -70,6 +73,8 @@ class Tally:
             f"sweep {name}: {cells} cell{'s' * (cells != 1)} in {brief(folder, 300)}{side}; "
             "the same command continues it."
         )
+        if self.rivals:
+            self.screen.tell(added(self.rivals))
         self._start = self._told = self.clock()
         self.screen.show_bar(self.line)
 

@@ -7,12 +7,9 @@ from typing import Any
 
 from looper.catalogue import options
 from looper.lab.data.frame import Frame
+from looper.loops.draw import CASCADE, TRIVIAL
 from looper.tracking.multirun import MANIFEST, manifest
 
-TRIVIAL = ("once", "retry", "best_of")
-"""One call, retry until the gate passes, best of N."""
-CASCADE = "cascade"
-"""Cheap model first, then dear: belongs to a comparison of models, because it takes two."""
 CAPS = ("inner", "outer", "usd", "tokens", "calls", "seconds")
 
 
