@@ -51,7 +51,10 @@ IDEAL: dict[str, Any] = {
         TONE,
     ],
     "anti_criteria": [NEVER_PRICED, NEVER_RUDE],
-    "metrics": [{"name": "length", "target": "<= 300", "unit": "words", "measure": "words"}],
+    "metrics": [
+        {"name": "length", "target": "<= 300", "unit": "words", "measure": "words"},
+        {"name": "gate", "target": ">= 0.1", "unit": "share", "measure": "score"},
+    ],
     "exits": ["the letter is verified", "three rounds have not helped"],
 }  # fmt: skip
 """A complete ideal state of the letter."""

@@ -178,6 +178,13 @@ def test_no_difference_is_equivalent_and_a_noisy_one_undecided():
     assert any("Undecided is not equal" in line for line in limits(found))
 
 
+def test_several_equivalences_say_that_each_stands_for_itself():
+    both = runs(gain=0.0)
+    again = both[both["label"] == "adaptive"].replace("adaptive", "reflex")
+    assert any("2 designs are called equivalent" in line for line in limits(compared(pd.concat([both, again]))))
+    assert not any("called equivalent" in line for line in limits(compared(both)))
+
+
 def test_a_worse_design_is_worse_and_a_cost_is_better_when_lower():
     found = compared(runs(gain=-0.2))
     assert found.table.iloc[0]["verdict"] == "worse"

@@ -151,7 +151,7 @@ STUCK = ("+task=dial", "outer=gather_verify", "loop=once", "confirm=yes", "track
 @pytest.mark.parametrize(
     ("word", "code", "end"),
     [("accept", 4, ("stopped", "accepted")), ("stop", 4, ("stopped", "user_stop")),
-     ("relax a.correctness.band", 3, ("paused", "escalate")), ("budget 5", 3, ("paused", "escalate"))],
+     ("relax a.correctness.band", 0, ("completed", "verified")), ("budget 5", 3, ("paused", "escalate"))],
 )  # fmt: skip
 def test_the_user_decides_by_resume(tmp_path: Path, word: str, code: int, end: tuple[str, str]) -> None:
     outputs = tmp_path / "o"
@@ -165,6 +165,31 @@ def test_the_user_decides_by_resume(tmp_path: Path, word: str, code: int, end: t
     assert said.code == code, said.err
     assert (found["status"], found["stop"]["reason"]) == end
     assert found["outer_loop"]["decisions"][0]["decision"] == word.split()[0]
+
+
+def test_units_that_the_user_adds_are_part_of_the_cap_that_is_shown(tmp_path: Path) -> None:
+    outputs = tmp_path / "o"
+    call(*STUCK, f"outputs={outputs}")
+    assert " of 400" in call("status", f"outputs={outputs}").out
+    go_on(outputs, "answer=budget 5")
+    assert " of 405" in call("status", f"outputs={outputs}").out
+
+
+def test_a_list_shows_the_outer_loop(tmp_path: Path) -> None:
+    call(*STUCK, f"outputs={tmp_path / 'o'}")
+    assert "once under gather_verify" in call("list", f"outputs={tmp_path / 'o'}").out
+
+
+@pytest.mark.usefixtures("_asking")
+def test_an_answer_that_no_question_asked_for_is_told(tmp_path: Path) -> None:
+    (tmp_path / "answers.yaml").write_text("range: wide\nspeed: slow\nsped: fast\n")
+    said = begin(tmp_path / "o", "outer.answers=answers.yaml")
+    assert said.code == 0
+    told = "outer.answers has answers that no question asked for: sped"
+    assert told in said.out
+    assert told in call("status", f"outputs={tmp_path / 'o'}").out
+    (run,) = (tmp_path / "o").glob("*/ideal_state.md")
+    assert "## Answers in the file that no question asked for\n\n- sped\n" in run.read_text()
 
 
 def test_an_answer_that_is_no_decision_leaves_the_run_waiting(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from looper.loops.gather_verify.answers import Domain
 from looper.loops.gather_verify.domain import SURE, TABLE, classified
+from looper.loops.gather_verify.policies import classify
 
 TUNED = [
     ("coding", "Fix the off-by-one error in the pagination function and add a unit test"),
@@ -186,3 +187,13 @@ def test_the_table_has_every_domain_but_general_and_no_word_twice_in_one() -> No
         words = [*telling.split(", "), *ordinary.split(", ")]
         assert sorted(words) == sorted(set(words)), domain
         assert all(word == " ".join(word.lower().split()) and len(word.split()) <= 3 for word in words), domain
+
+
+@pytest.mark.parametrize(
+    "text", ["def gcd(a, b):\n    return a\n", "x = 1\nclass Queue:\n    pass\n", "async def go(): ..."]
+)
+def test_without_a_model_a_task_that_has_a_program_in_it_is_coding(text: str) -> None:
+    guess = classified("hand out numbered hooks for coats").model_dump()
+    assert classify(guess=guess, material={"program": text}).domain == "coding"
+    for words in ("the default is a class of its own", "", "def. of terms"):
+        assert classify(guess=guess, material={"program": words}).domain == "general"

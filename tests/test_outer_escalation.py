@@ -82,7 +82,7 @@ def test_each_criterion_has_evidence_with_every_field() -> None:
     by = {(one["criterion"], one["ran_by"]): one for one in run.evidence}
     assert by["sure", "person"]["layer"] == "person"
     assert by["tone", "judge"]["layer"] == "semantic"
-    assert by["metric.length", "code"]["layer"] == "objective"
+    assert (by["metric.length", "code"]["layer"], by["metric.gate", "code"]["layer"]) == ("heuristic", "objective")
     assert by[GREETING, "code"]["layer"] == "heuristic"
 
 
@@ -394,6 +394,21 @@ def test_what_was_relaxed_stays_so_in_later_rounds() -> None:
     assert run.end == ("completed", "verified")
     assert [one["severity"] for one in run.of("clear")] == ["nice"]
     assert run.steps.count("escalate") == 1
+
+
+def test_relaxing_keeps_what_was_said_before_and_measures_the_score_anew() -> None:
+    scored = {"name": "gate score", "target": ">= 0.9", "unit": "share", "measure": "score"}
+    said = {
+        "ideal": ideal(metrics=[scored]), "escalate": decides({"decision": "relax", "criterion": FAREWELL}),
+        "produce": letters(NO_BYE),
+    }  # fmt: skip
+    run = play(said)
+    (metric,) = [one for one in run.evidence if one["criterion"] == "metric.gate score"]
+    last = run.told["verdicts"][-1]
+    assert metric["met"] is True
+    assert metric["note"].startswith(f"{last['gate']:g},")
+    assert [one["outcome"] for one in last["before"]] == ["CRITICAL_FAILURE"]
+    assert "by the rules as they were before: CRITICAL_FAILURE" in outer().files(run.told)["verification.md"]
 
 
 def test_relaxing_does_not_spare_the_confirmation_of_what_is_critical() -> None:

@@ -70,6 +70,7 @@ def test_it_pauses_with_one_question_and_two_choices_and_goes_on_to_the_end(answ
     before, after, _ = played[answer]
     assert before.code == 3, before.err[-600:]
     assert "question: Whom is the notice for?" in before.out
+    assert "answer=1 (a choice by its number, your words, or answer=@FILE)" in before.out
     for number, choice in CHOICES.items():
         assert f"  {number}: {choice}" in before.out
     assert after.code == 0, after.out[-600:] + after.err[-600:]

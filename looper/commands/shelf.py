@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +98,13 @@ def row(folder: Folder) -> dict[str, Any]:
 def list_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     heads = ("run", "status", "design", "task", "score", "holdout", "inner", "outer", "when")
     heads = (*heads, "forked_from") if any(row.get("forked_from") for row in rows) else heads
-    shown = [{**row, "when": row.get("when", "")[:19].replace("T", " ")} for row in rows]
+    shown = [{**row, "design": _design(row), "when": row.get("when", "")[:19].replace("T", " ")} for row in rows]
     return columns(heads, [[cell(row.get(head)) for head in heads] for row in shown])
+
+
+def _design(row: Mapping[str, Any]) -> Any:
+    outer = row.get("outer_loop", "none")
+    return row.get("design") if outer == "none" else f"{row['design']} under {outer}"
 
 
 def status_lines(story: Story) -> list[str]:

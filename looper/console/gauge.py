@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from looper.console.blocks import alias_of, amount, score
+from looper.console.outer import granted
 from looper.console.screen import brief
 from looper.journal import Event
 from looper.parts import Parts
@@ -20,16 +21,27 @@ class Gauge:
         self.iteration, self.best, self.passed = 0, 0.0, False
         self.began = time.monotonic()
         self._pending: dict[str, dict[str, float]] = {}
+        self._granted: dict[str, float] = {}
 
     def take(self, event: Event) -> None:
         self.iteration = event.iteration or self.iteration
         data = event.payload if isinstance(event.payload, dict) else {}
         self._pay(event)
+        if event.event == "outer_updated" and "decisions" in data:
+            self._grant(granted(data))
         if event.event == "evaluation_done" and isinstance(data.get("score"), int | float):
             self.best = max(self.best, float(data["score"]))
         for account in ("inner", "outer"):
             if event.event == "iteration_advanced" and isinstance(data.get(f"{account}_left"), int | float):
                 self.left[account] = float(data[f"{account}_left"])  # a replan refills an account unseen
+
+    def _grant(self, more: dict[str, float]) -> None:
+        """What a person has added since the last time."""
+        for account in self.caps.keys() & more:
+            added = more[account] - self._granted.get(account, 0.0)
+            self.caps[account] += added
+            self.left[account] += added
+        self._granted = more
 
     def _pay(self, event: Event) -> None:
         """A finished step's cost holds its failed calls, which were counted when they failed."""

@@ -79,7 +79,16 @@ def interviewed_lines(found: Mapping[str, Any]) -> list[str]:
         f"ideal state: {complete['score']:.2f} complete after {found['rounds']} round{'s' * (found['rounds'] != 1)}; "
         f"criteria: {counts or 'none'}; anti-criteria: {len(ideal['anti_criteria'])}"
     ]
-    return [*lines, *(f"missing: {brief(one, 200)}" for one in complete["missing"][:MOST])]
+    lines += [f"missing: {brief(one, 200)}" for one in complete["missing"][:MOST]]
+    if unused := found.get("unused"):
+        lines.append(f"outer.answers has answers that no question asked for: {brief(', '.join(unused), 300)}")
+    return lines
+
+
+def granted(told: Mapping[str, Any]) -> dict[str, float]:
+    """Units that the user has added to the accounts when the result was not good enough."""
+    words = [one for one in told["decisions"] if one["decision"] == "budget"]
+    return {name: sum(one.get(name) or 0.0 for one in words) for name in ("inner", "outer")}
 
 
 def verdict_lines(found: Mapping[str, Any]) -> list[str]:
@@ -104,14 +113,23 @@ def asked_lines(state: Mapping[str, Any]) -> Iterator[str]:
     for asked in (waiting, *waiting.get("others", [])):
         if asked.get("step") != "answer":
             continue
-        parts = [(name, text) for name, _, text in DATA.findall(asked["prompt"])]
+        parts = parts_of(asked)
         said = dict(parts)
         yield from (f"not taken: {brief(text, 300)}" for name, text in parts if name == "refused")
         yield f"question: {brief(said.get('question', asked['prompt']), 500)}"
         yield from (f"  why it matters: {brief(text, 500)}" for name, text in parts if name == "why")
-        choices = [text for name, text in parts if name == "choice"]
-        yield from (f"  {number}: {brief(text, 300)}" for number, text in enumerate(choices, 1))
+        yield from (f"  {number}: {brief(text, 300)}" for number, text in enumerate(choices_of(asked), 1))
         yield from (f"  without an answer: {brief(text, 300)}" for name, text in parts if name == "default")
+
+
+def parts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of each piece of data in the prompt of a question."""
+    return [(name, text) for name, _, text in DATA.findall(asked.get("prompt", ""))]
+
+
+def choices_of(asked: Mapping[str, Any]) -> list[str]:
+    """What a question of GATHER or INTERVIEW gives to choose from."""
+    return [text for name, text in parts_of(asked) if name == "choice"] if asked.get("step") == "answer" else []
 
 
 def outer_shown(state: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from looper.agents.human import apart, together
 from looper.budget import Budget
+from looper.console.outer import granted
 from looper.console.screen import brief
 from looper.errors import ConfigError
 from looper.folder import Folder
@@ -30,7 +31,10 @@ class Story:
         events = read(folder.history).events
         budget = config_of(folder).get("budget") or {}
         caps = {account: budget.get(account, getattr(Budget(), account)) for account in ("inner", "outer")}
-        return cls(folder, fold(events, folder.path), events, caps)
+        state = fold(events, folder.path)
+        more = granted(state["outer_loop"]) if state.get("outer_loop") else {}
+        caps = {name: cap if cap is None else cap + more.get(name, 0.0) for name, cap in caps.items()}
+        return cls(folder, state, events, caps)
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from looper.agents.human import apart
 from looper.console.blocks import LABELS, amount, filler, names_of, score
-from looper.console.outer import outer_shown
+from looper.console.outer import choices_of, outer_shown
 from looper.console.screen import brief, plain
 from looper.console.story import Story
 from looper.console.tree import tree_lines
@@ -217,7 +217,8 @@ def advice(story: Story) -> str:
         form = ", ".join(f'"{key}": ...' for key in keys)
         return f"{go_on} answer='{{{form}}}' (some or all of them, or answer=@FILE)"
     if asked and list(asked.get("answer", {}).get("properties", {})) == ["text"]:
-        return f'{go_on} answer="..." (your words, or answer=@FILE); asked: {brief(asked.get("role", ""), 40)}'
+        form = "answer=1 (a choice by its number, your words" if choices_of(asked) else 'answer="..." (your words'
+        return f"{go_on} {form}, or answer=@FILE); asked: {brief(asked.get('role', ''), 40)}"
     if asked:
         form = json.dumps({key: _kind(info) for key, info in asked.get("answer", {}).get("properties", {}).items()})
         return f"{go_on} answer='{brief(form, 600)}' (or answer=@FILE); asked: {brief(asked.get('role', ''), 40)}"

@@ -100,7 +100,9 @@ class Store:
         """A new run for this record; its own tags win, for `sync` knows no others."""
         known = {**tags, **record.tags, "looper.journal": identity, "looper.run_id": record.tags.get("run_id", "")}
         known |= {"mlflow.source.name": "looper", "mlflow.source.type": "LOCAL"}
-        name = f"{known.get('task')} {known.get('design')} {known.get('seed')}"
+        outer = known.get("outer", "none")
+        around = f" under {outer}" if outer != "none" else ""
+        name = f"{known.get('task')} {known.get('design')}{around} {known.get('seed')}"
         return self.client.create_run(self.experiment, start_time=record.started, tags=known, run_name=name)
 
     def log(self, run_id: str, points: Sequence[Point] = (), tags: Mapping[str, str] | None = None) -> None:

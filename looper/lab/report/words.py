@@ -146,6 +146,10 @@ def _limits(comparison: Comparison) -> Iterator[str]:
     undecided = comparison.table[comparison.table["verdict"] == "undecided"]["design"]
     if len(undecided):
         yield f"Undecided is not equal: for {_and(list(undecided))} neither a difference nor its absence was shown."
+    equal = comparison.table[comparison.table["verdict"] == "equivalent"]["design"]
+    if len(equal) > 1:
+        alone = "each was tested at 5 % for itself, unlike the differences, which Holm corrects"
+        yield f"{len(equal)} designs are called equivalent: {alone}."
     if comparison.lost:
         yield f"Not compared at all: {_and(comparison.lost)}. Every run was refused; see there."
     if comparison.missing:

@@ -1,7 +1,7 @@
 """One run of the outer loop: its phases in order, what each came to, and the decision after a verification."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from looper.budget import Amounts, total
@@ -12,12 +12,13 @@ from looper.loops.gather_verify.aimed import Aimed
 from looper.loops.gather_verify.answers import Criterion, IdealState
 from looper.loops.gather_verify.deciding import decide, empty_handed, escalate
 from looper.loops.gather_verify.examining import Tried, examined, settled
-from looper.loops.gather_verify.gathering import Gathered, gather
+from looper.loops.gather_verify.gathering import Gathered, gather, unused
 from looper.loops.gather_verify.interviewing import Interviewed, interview
+from looper.loops.gather_verify.layers import Evidence
 from looper.loops.gather_verify.machine import Machine, Phase
 from looper.loops.gather_verify.rules import aim, proposal
 from looper.loops.gather_verify.telling import episode, facts, told
-from looper.loops.gather_verify.verification import now
+from looper.loops.gather_verify.verification import Examined, now
 from looper.loops.look import decides, step
 from looper.run import Run
 from looper.stage import Best, rounds_of
@@ -150,6 +151,10 @@ class Course:
             adopt(None)  # as configured, whatever an earlier run of this process was told
         assert self.gathered is not None
         self.interviewed = interview(self.design, self.aimed, turn, self.gathered)
+        if self.design.answers:
+            known = [one.id for one in (*self.gathered.answers, *self.interviewed.answers)]
+            left = turn.do("unused_answers", unused, self.design.answers, known)
+            self.interviewed = self.interviewed.model_copy(update={"unused": left})
         if adopt is not None and not self.given.criteria.rules:
             ideal, proposed, checks = proposal(self.ideal)
             adopt(proposed, checks)
@@ -226,7 +231,11 @@ class Course:
         active = self.aimed.criteria.active(tried.evaluation.phase)
         passed = {rule.id: rule.id not in tried.evaluation.failed for rule in active}
         evaluation = self.aimed.criteria.evaluate(passed, tried.evaluation.phase)
-        return settled(self, turn, tried.artifact, evaluation, tried.evidence)
+        code = Examined(self.aimed, self.ideal, self.design.bench, tried.artifact)
+        measured: list[Evidence] = turn.do("metrics", code.metrics, evaluation)
+        kept = [one for one in tried.evidence if one.criterion not in {new.criterion for new in measured}]
+        new = settled(self, turn, tried.artifact, evaluation, [*kept, *measured])
+        return replace(new, before=(*tried.before, tried.verdict))
 
     # The end
 

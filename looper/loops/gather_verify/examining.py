@@ -23,6 +23,8 @@ class Tried:
     evaluation: Evaluation
     evidence: list[Evidence]
     verdict: Verdict
+    before: tuple[Verdict, ...] = ()
+    """On the same result, by the rules as they were before the user relaxed one."""
 
 
 def examined(course: "Course", turn: Run, artifact: str) -> Tried:

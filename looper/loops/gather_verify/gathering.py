@@ -115,6 +115,11 @@ def answered(design: "GatherVerify", run: Run, questions: Sequence[Asked], known
     ]
 
 
+def unused(path: str, asked: Sequence[str]) -> list[str]:
+    """Ids in the answers file that no question had: a slip of the pen there must not go unseen."""
+    return sorted(set(from_file(path)) - set(asked))
+
+
 def chosen(questions: Sequence[Asked], given: Mapping[str, str]) -> dict[str, str]:
     """The file's answers, with the choice in place of its number. Raises PhaseError for a number that is none."""
     found = dict[str, str]()

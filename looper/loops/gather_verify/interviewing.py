@@ -28,6 +28,8 @@ class Interviewed(BaseModel):
     """Whether it stayed below what is enough, and the run goes on all the same."""
     answers: list[Told]
     """What the user was asked meanwhile."""
+    unused: list[str] = []
+    """Ids in the answers file that no question had."""
 
 
 def interview(design: "GatherVerify", task: Any, run: Run, gathered: Gathered) -> Interviewed:

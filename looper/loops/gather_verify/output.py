@@ -41,6 +41,7 @@ def ideal_state(told: Mapping[str, Any]) -> Iterator[str]:
             for one in answers
         ],
     )
+    yield from section("Answers in the file that no question asked for", found.get("unused", []))
     for name, what in (("open", "documented"), ("blind", "asked"), ("hidden", "shared"), ("unknown", "to be explored")):
         yield from section(f"Johari: {name} ({what})", [line(one) for one in gathered["window"][name]])
 
@@ -83,6 +84,9 @@ def verification(told: Mapping[str, Any]) -> Iterator[str]:
         layers = ", ".join(f"{name} {'unknown' if v is None else cut(v)}" for name, v in one["layers"].items())
         yield f"- round {number}: {one['outcome']} {cut(one['score'])} ({layers}); gate {cut(one['gate'])}."
         yield f"  {line(one['why'])}"
+        for earlier in one.get("before", []):
+            told_then = f"{earlier['outcome']} {cut(earlier['score'])}: {line(earlier['why'])}"
+            yield f"  - by the rules as they were before: {told_then}"
         used = ", ".join(f"{name} {cut(share)}" for name, share in one["weights"].items() if share)
         yield f"  Weights of the layers: {used or 'none'}. Within a layer must counts 2, should 1, nice 0, a veto 2."
         yield from (

@@ -4,6 +4,7 @@ They ask nothing and judge nothing: what only a reader could tell stays unknown,
 """
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ from looper.loops.gather_verify.answers import (
 )  # fmt: skip
 from looper.types import Question
 
+PROGRAM = re.compile(r"^[ \t]*(?:(?:async +)?def +\w+ *\(|class +\w+ *[:(])", re.MULTILINE)
+"""A line that begins a function or a class in Python."""
 SOME = 12
 """Lines of each list at most."""
 OWN = ("nothing-handed-over", "a-secret-in-it")
@@ -37,8 +40,11 @@ EMPTY = {"kind": "pattern", "pattern": r"\S", "min": 1}
 SECRET = {"kind": "secrets"}
 
 
-def classify(*, guess: Mapping[str, Any], **_: Any) -> Classified:
-    """The guess itself: without a model there is no better one."""
+def classify(*, guess: Mapping[str, Any], material: Mapping[str, Any], **_: Any) -> Classified:
+    """Coding if a program is part of the material; else the guess itself: without a model there is no better one."""
+    programs = [name for name, text in material.items() if PROGRAM.search(str(text))]
+    if programs:
+        return Classified(domain="coding", reason=f"`{programs[0]}` of its material is a program")
     return Classified(domain=guess["domain"], reason="by its words alone")
 
 

@@ -54,7 +54,10 @@ def told(course: "Course") -> dict[str, Any]:
         "gathered": course.gathered.model_dump(mode="json") if course.gathered else None,
         "interviewed": course.interviewed.model_dump(mode="json") if course.interviewed else None,
         "verdicts": [
-            {**one.verdict.model_dump(mode="json"), "gate": one.evaluation.score, "artifact": digest(one.artifact)}
+            {
+                **one.verdict.model_dump(mode="json"), "gate": one.evaluation.score, "artifact": digest(one.artifact),
+                "before": [each.model_dump(include={"outcome", "score", "why"}) for each in one.before],
+            }
             for one in course.tries
         ],
         "evidence": evidence,

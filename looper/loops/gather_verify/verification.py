@@ -111,7 +111,7 @@ class Examined:
         )  # fmt: skip
 
     def metrics(self, evaluation: Evaluation) -> list[Evidence]:
-        """A line for each metric whose value code can read off the result."""
+        """A line for each metric whose value code can read off the result; size is a rule of thumb (SPEC 5.5)."""
         values = {
             "score": evaluation.score,
             "words": float(len(self.text.split())),
@@ -123,7 +123,8 @@ class Examined:
     def _measured(self, metric: Metric, value: float) -> Evidence:
         said = f"{metric.name or metric.measure} {metric.target} {metric.unit}".strip()
         return Evidence(
-            criterion=f"metric.{metric.name or metric.measure}", severity="should", layer="objective",
+            criterion=f"metric.{metric.name or metric.measure}", severity="should",
+            layer="objective" if metric.measure == "score" else "heuristic",
             met=reaches(value, metric.target), check=said, ran=f"{metric.measure} of the result: {value:g}",
             exit_code=None, output_sha256=digest(f"{value!r}"), artifact_sha256=self.artifact, at=now(), seconds=0.0,
             note=f"{value:g}, wanted {metric.target} {metric.unit}".strip(), ran_by="code",
