@@ -34,6 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except ModuleNotFoundError as error:  # `complaint` needs packages too
+        named = f"this Python ({sys.executable}) has no module {error.name}, which looper needs"
+        print(f"looper: {named}; call scripts/looper, which sets up its own, or `pip install .`", file=sys.stderr)
+        return 2
     except Exception as error:  # the one boundary: a user gets a sentence; the traceback of a fault goes to a file
         from looper.complaints import complaint
 

@@ -1,11 +1,14 @@
 """The command as a user meets it: what is listed, refused, printed and returned (SPEC 0.2, DESIGN Errors)."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from command_line import call, ended, run, start
+from command_line import ROOT, call, ended, run, start
 
 import looper
 
@@ -188,3 +191,13 @@ def test_runs_that_start_at_once_have_their_own_folders(here: Path) -> None:
     assert [one.code for one in said] == [0, 0, 0]
     assert len({json.loads(one.out)["folder"] for one in said}) == 3
     assert len(runs(here)) == 3
+
+
+@pytest.mark.parametrize("arguments", [["+task=dial"], ["list"]])
+def test_a_python_without_the_packages_says_which_is_missing_and_what_to_call(arguments: list[str]) -> None:
+    bare = [sys.executable, "-S", "-m", "looper", *arguments]  # without site-packages
+    ended = subprocess.run(bare, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert re.fullmatch(
+        r"looper: this Python \(.+\) has no module \w+, which looper needs; call scripts/looper.*\n", ended.stderr
+    )
