@@ -78,7 +78,7 @@ def locate(target: str, where: str) -> Any:
 def explain(error: ValidationError, where: str, kind: Any) -> str:
     """One line: the key, what is wrong, what was given, the nearest known key."""
     first = error.errors()[0]
-    key = ".".join([where, *(str(part) for part in first["loc"])])
+    key = ".".join([*([where] if where else []), *(str(part) for part in first["loc"])])
     if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         known = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
         near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)

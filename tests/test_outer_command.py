@@ -159,6 +159,9 @@ def test_the_user_decides_by_resume(tmp_path: Path, word: str, code: int, end: t
     assert said.code == 3
     assert (state(outputs)["status"], state(outputs)["stop"]["reason"]) == ("paused", "escalate")
     assert "relax CRITERION" in said.out + said.err
+    shown = call("status", f"outputs={outputs}").out
+    assert "| Why you are asked: The score 0.375 is below 0.6" in shown
+    assert "begin data" not in shown
     assert resumable(Outputs(outputs)).path.is_dir()
     said = go_on(outputs, f"answer={word}")
     found = state(outputs)

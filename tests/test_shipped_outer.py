@@ -271,6 +271,9 @@ def test_on_a_terminal_too_only_the_blocking_question_is_asked(tmp_path: Path, m
     said = call(*COMMAND, "until=interview", f"outputs={tmp_path}")
     assert said.code == 3, said.out[-600:]
     assert "paused: until" in said.out
+    assert "1: Only the owners of the 312 accounts that lost submissions" in said.err
+    assert "Your words, the number of a choice, or @FILE" in said.err
+    assert "begin data" not in said.err, "marks for models are not for the user"
     (folder,) = tmp_path.glob("document*/")
     _, second = state(folder)["outer_loop"]["gathered"]["answers"]
     assert second["by"] == "default"

@@ -360,7 +360,7 @@ def test_a_run_without_the_ledger_that_is_under_way_is_no_reason_to_guess(here: 
     [
         (["sweep_budget.usd=5"], "caps all runs of a sweep together"), (["jobs=2"], "add -m"),
         (["-m", "sweep_budget.usd=-1"], "sweep_budget.usd"), (["-m", "sweep_budget.euro=1"], "sweep_budget"),
-        (["-m", "jobs=0"], "sweep.jobs"), (["-m", "workers=cluster"], "sweep.workers"),
+        (["-m", "jobs=0"], "looper: jobs: "), (["-m", "workers=cluster"], "looper: workers: "),
         (["-m", "sweep_budget.usd=1,2"], "cannot be swept"),
     ],
 )  # fmt: skip

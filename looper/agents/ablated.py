@@ -57,7 +57,7 @@ class Ablation:
             near = difflib.get_close_matches(how, (SHUFFLED, ORACLE), 1) if found else []
             hint = f"did you mean `{found[1]}:{near[0]}`? " if found and near else ""
             raise ConfigError(
-                f"ablate={str(text)[:80]}: {hint}Give ROLE (left out), ROLE:shuffled or ROLE:oracle, e.g. "
+                f"ablate={str(text)[:80]}: {hint}give ROLE (left out), ROLE:shuffled or ROLE:oracle, e.g. "
                 "ablate=critic:shuffled."
             )
         return cls(found[1], how, found[2] or "")

@@ -9,7 +9,7 @@ from typing import Any
 from looper.agents.human import apart
 from looper.console.blocks import cell, columns, score
 from looper.console.board import board_shown
-from looper.console.outer import outer_shown
+from looper.console.outer import USER, for_user, outer_shown
 from looper.console.screen import brief, plain
 from looper.console.story import Story, glance
 from looper.console.summary import (
@@ -125,7 +125,13 @@ def status_lines(story: Story) -> list[str]:
     lines += [*outer_shown(state), *tasks_shown(state), *board_shown(state), *question_shown(story)]
     for asked in apart(story.waiting):
         lines.append(f"waiting for: {brief(asked.get('role', 'a person'))} ({brief(asked.get('key', ''))})")
-        told_them = (line for part in ("system", "prompt") for line in asked.get(part, "").split("\n"))
+        if asked.get("step") == "answer" and asked.get("role") == USER:
+            continue  # told above, with its choices
+        told_them = (
+            for_user(asked)
+            if asked.get("role") == USER and "prompt" in asked
+            else [line for part in ("system", "prompt") for line in asked.get(part, "").split("\n")]
+        )
         lines += [f"  | {plain(line)}" for line in told_them]
     lines.append(f"folder: {brief(story.folder.path, 300)}")
     return [*lines, f"next: {told}"] if told and story.status != "running" else lines

@@ -17,6 +17,7 @@ from looper.agents import ablated, cast
 from looper.agents.human import example, from_file, only_word_field, only_yes_no_field, understand
 from looper.console.blocks import LABELS, Block, alias_of, amount, cell, columns, score, step_line
 from looper.console.gauge import Gauge
+from looper.console.outer import USER, choices_of, for_user
 from looper.console.screen import Screen, brief
 from looper.console.story import Story, card
 from looper.console.summary import final_summary
@@ -199,7 +200,12 @@ def caps(parts: Parts) -> str:
 def asking(question: Question) -> list[str]:
     """A question as a person reads it: who is asked, what is known, what an answer looks like."""
     lines = ["", f"── {question.role} is asked: {question.step} ({question.key}) ──"]
-    for name, value in question.context.items():
+    if question.role == USER and "prompt" in question.context:
+        lines += for_user(question.context)
+        if only_word_field(question.returns):
+            number = "the number of a choice, " if choices_of({**question.context, "step": question.step}) else ""
+            return [*lines, f"Your words, {number}or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort)."]
+    for name, value in question.context.items() if len(lines) == 2 else ():
         shown = value.split("\n") if name in WHOLE else readable(value)
         lines += [f"{name}:", *(f"  {line}" for line in shown)]
     yes_no = only_yes_no_field(question.returns)

@@ -8,6 +8,8 @@ from typing import Any
 from looper.console.screen import brief
 from looper.journal import Event, load_payload
 
+USER = "user"
+"""The role that is always a person's own: no model's prompt is shown to them."""
 MOST = 12
 """Gaps and criteria that are listed; the files have all."""
 DATA = re.compile(r"----- begin data (\w+) (\w+) -----\n(.*?)\n----- end data \1 \2 -----", re.DOTALL)
@@ -125,6 +127,13 @@ def asked_lines(state: Mapping[str, Any]) -> Iterator[str]:
 def parts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Name and text of each piece of data in the prompt of a question."""
     return [(name, text) for name, _, text in DATA.findall(asked.get("prompt", ""))]
+
+
+def for_user(asked: Mapping[str, Any]) -> list[str]:
+    """What the user is asked, without what keeps a model from obeying data: they are nobody's stand-in."""
+    told = asked.get("system", "").partition("\n\n")[0].split("\n")
+    lines = [*told, "", *DATA.sub(lambda found: found[3], asked["prompt"]).strip().split("\n")]
+    return [line for line, before in zip(lines, ["", *lines], strict=False) if line.strip() or before.strip()]
 
 
 def choices_of(asked: Mapping[str, Any]) -> list[str]:

@@ -52,7 +52,7 @@ class Sweeping:
         given = {key: master.get(key) for key in ("jobs", "workers") if master.get(key) is not None}
         if target not in (BASIC, NATIVE) and given:
             raise ConfigError(f"{', '.join(given)}: the launcher has its own settings: hydra.launcher.NAME=...")
-        found = build(Native, "sweep", {**native, **given})
+        found = build(Native, "", {**native, **given})
         _refuse_threads(found)
         budget = build(SweepBudget, "sweep_budget", dict(master.get("sweep_budget") or {}))
         other = "" if target in (BASIC, NATIVE) else target
