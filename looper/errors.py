@@ -7,7 +7,7 @@
   x ReplayMismatch         the code no longer does what its journal says it did; nothing is run
   x RunLocked              another process runs this folder
   x SandboxUnavailable     nothing on this machine can contain what is to be executed
-  x Interruption           ends a run with a status; caught in `run.execute` alone
+  x Interruption           ends a run with a status; caught in `execution.execute` alone
     x BudgetExceeded       an account cannot pay the next step          -> stopped
     x StopRequested        a person asked for an orderly end            -> stopped
     x Paused               a person, time or disk is waited for         -> paused, resumable

@@ -13,11 +13,12 @@ from looper.budget import Ledger
 from looper.control import Control
 from looper.episodes import STORE, Episodes
 from looper.errors import Aborted, ConfigError, Interruption, LooperError, Paused, RunLocked
+from looper.execution import execute
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, write_whole
-from looper.parts import Parts, versions
+from looper.parts import Parts, hidden_on_all, versions
 from looper.redact import redact
-from looper.run import Run, execute
+from looper.run import Run
 from looper.shared_budget import share
 from looper.stage import Stage, rounds_of
 from looper.state import fold
@@ -138,6 +139,7 @@ class _Session:
         stage = Stage(
             self.parts.task, cast, self.journal, ledger, seed=config["seed"], check=control.check,
             events=getattr(self.parts.loop, "events", {}), episodes=Episodes(self.outputs.root / STORE),
+            hidden_on_all=hidden_on_all(config),
         )  # fmt: skip
         start = Event(event="resumed") if resumed else Event(event="run_started", payload=self._setup())
         with control.listening():

@@ -24,13 +24,24 @@ NO_LOOP = {"learn", "recall", "escalation", "answers"}
 """Settings of an outer loop that may be given without one, in sweeps over both."""
 SWEEP_ONLY = ("sweep", "sweep_budget", "jobs", "workers", "tune", "rivals")
 """Settings of a sweep, which its runs do not know."""
-VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra", "until")
+VOLATILE = ("outputs", "tracking", "confirm", "record", "hydra", "until", "holdout")
 """Settings that do not change what a run does: not part of its identity in comparisons."""
 
 
 def user_packages() -> list[str]:
     """The user's own packages of which classes may be built: LOOPER_ALLOW, comma-separated."""
     return [name.strip() for name in os.environ.get("LOOPER_ALLOW", "").split(",") if name.strip()]
+
+
+def hidden_on_all(config: Mapping[str, Any]) -> bool:
+    """Whether `holdout` asks for hidden checks on every evaluated state. Raises ConfigError for an unknown word."""
+    word = str(config.get("holdout", "final"))
+    if word not in ("final", "all"):
+        raise ConfigError(
+            f"holdout={word}: final runs hidden checks on the result alone, all on every evaluated state too, once "
+            "the run is over."
+        )
+    return word == "all"
 
 
 @dataclass
@@ -69,6 +80,7 @@ def build(config: Mapping[str, Any], allowed: Sequence[str] = ()) -> Parts:
     config["agents"] = {**getattr(built["loop"], "seats", {}), **(config.get("agents") or {})}
     _ablate(config, built)
     confirming.given(config.get("confirm"))
+    hidden_on_all(config)
     if config.get("record") is not None:
         config["record"] = str(Path(str(config["record"])).absolute())  # a resume may come from another folder
     parts = Parts(**built, config=config)

@@ -18,9 +18,9 @@ from looper.criteria import Evaluation
 from looper.decoding import adapter, returns_of
 from looper.errors import BudgetExceeded, Interruption, PhaseError, ReplayMismatch
 from looper.journal import Event, fingerprint
-from looper.meter import Meter, recorded
+from looper.meter import Meter
 from looper.stage import Best, Stage
-from looper.types import Agent, Loop, Outcome, Question, Reply, Usage
+from looper.types import Agent, Outcome, Question, Reply, Usage
 
 KEPT_PROMPT = 16_000
 """Bytes of prompt, each counted as a token, for which a closing model call is kept from the start."""
@@ -167,6 +167,8 @@ class Run:
         tie = best is not None and not best.evaluation.better_than(evaluation)
         if evaluation.better_than(best.evaluation if best else None) or (later and tie):
             self.stage.best = Best(artifact, evaluation)
+        if self.stage.hidden_on_all:
+            self.stage.looks.setdefault(artifact, self.ledger.overall())
 
     def outcome(self, status: Any, reason: str, **facts: Any) -> Outcome:
         """An outcome with the best state so far and the score that belongs to it."""
@@ -280,54 +282,3 @@ class Run:
             end.facts.update(cost=meter.cost, calls=meter.calls)
             raise
         return reply.model_copy(update={"calls": meter.calls}), meter.cost
-
-
-def execute(loop: Loop, run: Run) -> Outcome:
-    """Run a loop to its outcome, turn looper's own interruptions into statuses, and measure the holdout (SPEC 0.6)."""
-    run.ledger.owe(recorded(run.stage.journal))
-    try:
-        run.stage.brief = dict(Run(run.stage, "start/").do("prepare", run.task.prepare))
-        outcome = loop.run(run.task, run)
-    except Interruption as end:
-        outcome = run.outcome(*_ending(end, run), detail=str(end), **end.facts)
-    return _delivered(run, _measured(run, outcome))
-
-
-MEASURED = ("impossible", "rejected")
-"""Reasons of a failed run whose artifact is as comparable as that of one that stopped."""
-
-
-def _measured(run: Run, outcome: Outcome) -> Outcome:
-    """With the holdout's verdict, or why there is none: how the run ended does not depend on it."""
-    holdout = getattr(run.task, "holdout", None)
-    over = outcome.status in ("completed", "stopped") or outcome.reason in MEASURED
-    if not holdout or outcome.artifact is None or not over:
-        return outcome
-    run.stage.check = lambda: None
-    try:
-        verdict = Run(run.stage, "end/").do("holdout", holdout, outcome.artifact)
-    except (PhaseError, BudgetExceeded) as end:
-        return _with(outcome, holdout_error=str(end))
-    return outcome if verdict is None else _with(outcome, holdout=verdict.model_dump(mode="json"))
-
-
-def _delivered(run: Run, outcome: Outcome) -> Outcome:
-    """A result that met the gate is put where the user wants it, where the task has such a place."""
-    deliver = getattr(run.task, "deliver", None)
-    if not deliver or outcome.status != "completed" or not outcome.passed:
-        return outcome
-    try:
-        return _with(outcome, delivered=Run(run.stage, "end/").do("deliver", deliver, outcome.artifact))
-    except (PhaseError, BudgetExceeded) as end:
-        return _with(outcome, not_delivered=str(end))
-
-
-def _with(outcome: Outcome, **facts: Any) -> Outcome:
-    return outcome.model_copy(update={"facts": {**outcome.facts, **facts}})
-
-
-def _ending(end: Interruption, run: Run) -> tuple[str, str]:
-    """A budget that should be asked about pauses; everything else ends as it says."""
-    if isinstance(end, BudgetExceeded) and run.ledger.budget.on_limit == "ask":
-        return "paused", "confirm"
-    return end.status, end.reason

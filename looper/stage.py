@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from looper.budget import Ledger
+from looper.budget import Amounts, Ledger
 from looper.criteria import Evaluation
 from looper.journal import Journal
 from looper.types import Agent
@@ -42,6 +42,10 @@ class Stage:
     brief: dict[str, Any] = field(default_factory=dict)
     """What the task's first look found and every role may see."""
     best: Best | None = None
+    looks: dict[str, Amounts] = field(default_factory=dict)
+    """Evaluated states in their order, each with what had been spent when it was first evaluated."""
+    hidden_on_all: bool = False
+    """Whether hidden checks are run, after the end, on every evaluated state and not on the result alone."""
     iteration: int = 0
     closing: bool = False
     """Whether what is under way closes the run: it is done although the time is up (SPEC 0.5)."""

@@ -20,8 +20,9 @@ from pydantic import TypeAdapter
 from looper.agents.policy import Policy
 from looper.budget import Budget, Ledger, Price
 from looper.errors import Interruption
+from looper.execution import execute
 from looper.journal import Event, Journal
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.trial import Findings, Nonconforming, Trial, plain

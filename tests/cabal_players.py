@@ -18,10 +18,11 @@ from looper.agents.human import Human
 from looper.agents.prompt import Templates
 from looper.budget import Budget, Ledger
 from looper.criteria import Evaluation, Finding
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.cabal import Cabal, output
 from looper.loops.cabal.board.table import Board
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.contracts import Draft
 from looper.types import STRICT, Call, Outcome, Question, Reply, Signal, Usage

@@ -15,10 +15,11 @@ from looper.agents.policy import Policy, policy_of
 from looper.agents.prompt import Templates
 from looper.agents.simulated import Player, Simulated
 from looper.budget import Budget, Ledger
+from looper.execution import execute
 from looper.journal import Event, Journal
 from looper.loops.gather_verify import GatherVerify
 from looper.loops.reflex import Reflex
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.types import Outcome, Question, Reply
 

@@ -15,11 +15,12 @@ from looper.agents.policy import Policy
 from looper.budget import Budget, Ledger, Price
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
 from looper.errors import InvalidAnswer
+from looper.execution import execute
 from looper.journal import Event, Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
 from looper.parts import Parts
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial, Plan, Replan
 from looper.types import Call, Outcome, Question, Reply, Usage

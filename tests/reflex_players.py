@@ -15,11 +15,12 @@ from looper.agents.simulated import Simulated
 from looper.budget import Budget, Ledger
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
 from looper.errors import InvalidAnswer
+from looper.execution import execute
 from looper.journal import Event, Journal, read
 from looper.launch import Audience, launch
 from looper.loops.reflex import Reflex
 from looper.parts import build
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.contracts import Changes, Confirmation, Critique, Draft, Steps, by_rules
 from looper.tasks.environment import FailureType

@@ -11,8 +11,9 @@ from looper.agents.policy import Policy
 from looper.agents.prompt import Prompt
 from looper.budget import Budget, Ledger
 from looper.errors import ConfigError
+from looper.execution import execute
 from looper.journal import Event, Journal
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.search.band import Band
 from looper.tasks.search.index import Embedded

@@ -33,12 +33,13 @@ from looper.agents.cast import Seats
 from looper.agents.policy import Policy
 from looper.budget import Budget, Ledger, Price
 from looper.errors import StopRequested
+from looper.execution import execute
 from looper.journal import Journal
 from looper.launch import launch
 from looper.loops.cabal import Cabal, output
 from looper.loops.cabal.rounds import STEP_NAMES
 from looper.parts import build
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.testing import check_loop

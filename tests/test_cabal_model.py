@@ -27,13 +27,14 @@ from model_server import Handler, ModelServer, completion, says
 
 from looper.agents.cast import Seats
 from looper.budget import Ledger
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.cabal import Cabal, output
 from looper.loops.cabal.board.records import Rejection
 from looper.loops.cabal.board.rights import STEPS
 from looper.loops.cabal.board.table import Board
 from looper.loops.cabal.rounds import STEP_NAMES
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.types import Outcome
 

@@ -21,10 +21,11 @@ from looper.agents.prompt import Templates
 from looper.agents.simulated import Simulated
 from looper.budget import Budget, Ledger
 from looper.errors import ConfigError
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.reflex import Reflex
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.contracts import Confirmation, Draft
 from looper.tasks.document.gate import asked_of_a_judge

@@ -30,11 +30,12 @@ from players import (
 
 from looper.budget import Budget, Ledger, total
 from looper.errors import ConfigError, Paused
+from looper.execution import execute
 from looper.folder import Folder, Outputs
 from looper.journal import Event, Journal, read, write_whole
 from looper.launch import launch
 from looper.loops.baseline import Baseline
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.types import Outcome

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from looper.errors import ConfigError
-from looper.lab.statistics import anytime, gate_truth, pareto, pareto_share
+from looper.lab.statistics import after_correct, anytime, gate_truth, pareto, pareto_share
 
 
 def points(**designs: tuple[float, float]) -> pd.DataFrame:
@@ -205,3 +205,30 @@ def test_what_counts_as_correct_can_be_lowered():
     runs = pd.DataFrame({"design": ["x"], "passed": [True], "holdout": [0.8]})
     assert gate_truth(runs).loc[0, "false_accepts"] == 1
     assert gate_truth(runs, correct=0.8).loc[0, "false_accepts"] == 0
+
+
+def test_what_was_spent_after_the_first_right_state_by_hand():
+    """x: right after 2 of 8 units, after 4 of 4 and then lost again, never, not looked at; y: not looked at."""
+    runs = pd.DataFrame(
+        {
+            "design": ["x"] * 4 + ["y"],
+            "holdout": [1.0, 0.5, 0.0, 1.0, 1.0],
+            "ever_correct": [1.0, 1.0, 0.0, math.nan, math.nan],
+            "outer": [8.0, 4.0, 9.0, 9.0, 9.0],
+            "correct_outer": [2.0, 4.0, math.nan, math.nan, math.nan],
+        }
+    )
+    found = after_correct(runs)
+    assert found is not None
+    x, y = found.set_index("design").loc["x"], found.set_index("design").loc["y"]
+    assert (x["n"], x["ever"], x["lost"]) == (3, 2, 1)
+    assert (x["after_outer"], x["after_outer_share"]) == (3.0, 0.5)
+    assert (y["n"], y["ever"]) == (0, 0)
+    assert math.isnan(y["after_outer"])
+    assert "after_usd" not in found
+
+
+def test_without_a_look_at_the_states_between_nothing_is_said_of_them():
+    runs = pd.DataFrame({"design": ["x"], "holdout": [1.0], "ever_correct": [math.nan]})
+    assert after_correct(runs) is None
+    assert after_correct(runs.drop(columns="ever_correct")) is None

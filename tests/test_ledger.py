@@ -13,9 +13,10 @@ from players import Seating, Spoken, money, play
 
 from looper.budget import SLACK, Amounts, Budget, Ledger, Price, total
 from looper.errors import BudgetExceeded
+from looper.execution import execute
 from looper.journal import Event, Journal
 from looper.loops.adaptive import Adaptive
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial, Note
 from looper.types import Outcome, Question, Reply

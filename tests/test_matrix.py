@@ -14,6 +14,7 @@ from looper.agents.cast import Seats
 from looper.budget import Budget, Ledger
 from looper.build import instantiate
 from looper.checks.sandbox import Sandbox
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
@@ -25,7 +26,7 @@ from looper.loops.random_walk import RandomWalk
 from looper.loops.reflex import Reflex
 from looper.loops.retry import Retry
 from looper.loops.workflow import Workflow
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.tasks.repair.kinds import Shipped

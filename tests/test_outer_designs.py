@@ -18,6 +18,7 @@ from looper.budget import Budget, Ledger
 from looper.checks.sandbox import Sandbox
 from looper.episodes import STORE, Episodes
 from looper.errors import BudgetExceeded
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
@@ -28,7 +29,7 @@ from looper.loops.gather_verify.verification import digest
 from looper.loops.once import Once
 from looper.loops.reflex import Reflex
 from looper.loops.workflow import Workflow
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.tasks.repair.kinds import Shipped

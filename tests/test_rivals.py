@@ -16,11 +16,12 @@ from looper.agents.policy import Policy
 from looper.agents.prompt import Templates
 from looper.budget import Ledger
 from looper.errors import Paused
+from looper.execution import execute
 from looper.journal import Event, Journal
 from looper.loops.best_of import BestOf
 from looper.loops.cascade import Cascade
 from looper.loops.retry import Retry
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.testing import check_loop

@@ -29,12 +29,13 @@ from pydantic import BaseModel
 from looper.budget import Budget, Ledger, Price
 from looper.criteria import Evaluation
 from looper.errors import Aborted, ConfigError, Paused, PhaseError, ReplayMismatch, StopRequested
+from looper.execution import execute
 from looper.folder import Folder
 from looper.journal import Journal, read
 from looper.launch import launch
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial, Note, Setting
 from looper.types import Outcome, Question, Reply
@@ -351,6 +352,60 @@ def test_the_holdout_is_measured_once_at_the_end_and_seen_by_nobody(tmp_path: Pa
     before = "".join(event.model_dump_json() for event in journal.events[:-1])
     assert CANARY not in before
     journal.close()
+
+
+class Wanders:
+    """Evaluates these positions one after the other, a unit each; the first one is handed over."""
+
+    name = "wanders"
+
+    def __init__(self, *places: float):
+        self.places = places
+
+    def run(self, task: Any, run: Run) -> Outcome:
+        for place in self.places:
+            run.do("look", task.setting, place)
+            run.consider(f"{place}", task.evaluate(task.setting(20.0)))
+        return run.outcome("completed", "stable")
+
+
+class Between(HiddenDial):
+    """Its hidden checks call right what lies in the band, and break on what lies below 0."""
+
+    def holdout(self, artifact: str) -> Truth:
+        self.measured.append(artifact)
+        if float(artifact) < 0:
+            raise PhaseError("no reading")
+        right = self.low <= float(artifact) <= self.high
+        return Truth(passed=right, score=float(right))
+
+
+def wandered(*places: float, **more: Any) -> dict[str, Any] | None:
+    prices = {"look": Price(outer=1.0), **more.pop("prices", {})}
+    task = Between(low=3.0, high=5.0)
+    task.measured.clear()
+    outcome = play(
+        Wanders(*places), task, Journal(), budget=Budget(outer=20.0, prices=prices), **{"hidden_on_all": True, **more}
+    )
+    assert len(task.measured) == len(set(task.measured)), "each state once"
+    return outcome.facts.get("first_correct")
+
+
+def test_the_first_state_that_was_right_is_found_once_the_run_is_over() -> None:
+    assert wandered(9.0, -1.0, 4.0, 3.5) == {"state": 3, "states": 4, "spent": {"outer": 3.0}}
+    assert wandered(4.0, 9.0) == {"state": 1, "states": 2, "spent": {"outer": 1.0}}
+    assert wandered(9.0, 8.0, 9.0) == {"state": None, "states": 2, "not_looked_at": 0}
+
+
+def test_without_being_asked_for_hidden_checks_look_at_the_result_alone() -> None:
+    assert wandered(9.0, 4.0, hidden_on_all=False) is None
+
+
+def test_states_that_could_not_be_looked_at_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    paid = {"holdout": Price(outer=9.0)}
+    assert wandered(9.0, 8.0, 4.0, prices=paid) == {"state": None, "states": 3, "not_looked_at": 2}
+    monkeypatch.setattr("looper.execution.MOST_STATES", 2)
+    assert wandered(9.0, 8.0, 4.0) == {"state": None, "states": 3, "not_looked_at": 1}
 
 
 @pytest.mark.parametrize("end", ["paused", "failed", "aborted"])

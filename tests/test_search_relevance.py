@@ -13,9 +13,10 @@ from looper.agents.policy import Policy
 from looper.agents.recording import Recording
 from looper.agents.simulated import Simulated
 from looper.budget import Budget, Ledger, Price
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.adaptive import Adaptive, StrategySelector
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.environment import FailureType
 from looper.tasks.search import learn

@@ -9,9 +9,10 @@ from looper.agents.cast import Seats
 from looper.agents.simulated import Simulated
 from looper.budget import Budget, Ledger
 from looper.errors import InvalidAnswer
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.once import Once
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial, Plan
 from looper.tasks.sim.task import Sim

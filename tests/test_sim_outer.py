@@ -10,6 +10,7 @@ from test_matrix import shipped_budget
 
 from looper.agents.cast import Seats
 from looper.budget import Ledger
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.gather_verify import GatherVerify
 from looper.loops.gather_verify.answers import Assessment, IdealState
@@ -17,7 +18,7 @@ from looper.loops.gather_verify.completeness import Shares, Weights, completenes
 from looper.loops.gather_verify.course import Course
 from looper.loops.gather_verify.rules import aim
 from looper.loops.reflex import Reflex
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage, rounds_of
 from looper.tasks.sim import outer
 from looper.tasks.sim.playing import Player, hidden_twin, rendered

@@ -14,13 +14,14 @@ from test_matrix import DESIGNS, named, shipped_budget
 from looper.agents.cast import Seats
 from looper.budget import Ledger
 from looper.criteria import Finding
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.adaptive import Adaptive
 from looper.loops.baseline import Baseline
 from looper.loops.once import Once
 from looper.loops.random_walk import RandomWalk
 from looper.loops.reflex import Reflex
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.contracts import Critique, Issue, Written
 from looper.tasks.environment import Task

@@ -32,12 +32,13 @@ from looper.agents.policy import Policy
 from looper.agents.simulated import Player, Simulated
 from looper.budget import Budget, Ledger, Price
 from looper.errors import StopRequested
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops import workflow
 from looper.loops.workflow import Workflow, policies
 from looper.loops.workflow.answers import AddedTest, Review, Verified
 from looper.loops.workflow.answers import Tested as Report
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.testing import check_loop

@@ -15,10 +15,11 @@ from looper.agents.human import Human
 from looper.agents.prompt import Templates
 from looper.budget import Budget, Ledger
 from looper.criteria import Criteria, Evaluation, Finding, Phase, Rule
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.workflow import Workflow, policies
 from looper.loops.workflow.answers import Diagnosis, Planned, Review, TaskPlan, Tested
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.environment import FailureType
 from looper.types import Call, Outcome, Question, Reply, Signal, Usage

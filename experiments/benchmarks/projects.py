@@ -19,9 +19,10 @@ from looper.agents.simulated import Player, Simulated
 from looper.budget import Budget, Ledger
 from looper.checks.sandbox import Sandbox
 from looper.checks.suite.run import Suite
+from looper.execution import execute
 from looper.journal import Journal
 from looper.loops.cabal import Cabal
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.dial import Dial
 from looper.tasks.project.desk.repo_map import repo_map

@@ -1,7 +1,7 @@
 """Scores on one footing: what a broken run earned, hidden checks, phases of the gate."""
 
+from looper.execution import MEASURED
 from looper.lab.comparable.sieve import Sieve
-from looper.run import MEASURED
 
 SCORES = ("score", "gate_score", "holdout")
 

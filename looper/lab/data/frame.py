@@ -34,6 +34,9 @@ COLUMNS = {
     "version": "of looper", "versions": "of what prices and checks depend on", "origin": "the task's own label",
     "forked": "the run that it is a fork of, or empty",
     "capped": "the cap of its whole sweep that cut it short, or empty",
+    "ever_correct": "1 if an evaluated state was right by the hidden checks, 0 if none; NaN without holdout=all",
+    "correct_inner": "units until the first of them", "correct_outer": "units", "correct_usd": "US dollars",
+    "correct_tokens": "", "correct_calls": "",
     "started": "milliseconds since 1970", "where": "folder, or store and MLflow's run id",
     "settings": "resolved, flat", "trouble": "why the record cannot be used, empty if it can",
 }  # fmt: skip
@@ -47,7 +50,10 @@ SYNTHETIC = {"simulated": "simulation", "recording": "recording"}
 NUMBERS = {
     "gate_score": "gate_score", "gate_on_all_rules": "gate_score_on_all_rules", "holdout": "holdout_score",
     "inner": "inner_units", "outer": "outer_units", "usd": "usd", "tokens": "tokens", "calls": "model_calls",
-    "seconds": "seconds", "iterations": "iterations",
+    "seconds": "seconds", "iterations": "iterations", "ever_correct": "ever_correct",
+    "correct_inner": "first_correct_inner_units", "correct_outer": "first_correct_outer_units",
+    "correct_usd": "first_correct_usd", "correct_tokens": "first_correct_tokens",
+    "correct_calls": "first_correct_model_calls",
 }  # fmt: skip
 """Columns by the metric that they are."""
 

@@ -18,6 +18,7 @@ from looper.agents.cast import Seats
 from looper.agents.policy import Policy
 from looper.budget import total
 from looper.errors import ConfigError, ReplayMismatch
+from looper.execution import execute
 from looper.folder import Folder
 from looper.lab.replaying import causes
 from looper.lab.replaying.carry import alone, carry
@@ -25,8 +26,8 @@ from looper.lab.replaying.differing import plain
 from looper.lab.replaying.offline import offline
 from looper.lab.replaying.record import Record
 from looper.lab.replaying.rehearsal import Beyond, Difference, Diverged, How, Lenient, Rehearsal
-from looper.parts import Parts, build
-from looper.run import Run, execute
+from looper.parts import Parts, build, hidden_on_all
+from looper.run import Run
 from looper.stage import Stage
 from looper.types import Agent, Outcome, Question, Reply
 
@@ -201,6 +202,7 @@ def walk(record: Record, parts: Parts, how: How) -> tuple[Rehearsal, Outcome | R
     cast = Understudies(seats, record, parts.loop)
     events = getattr(parts.loop, "events", {})
     stage = Stage(parts.task, cast, rehearsal, ledger, seed=config["seed"], events=events)
+    stage.hidden_on_all = hidden_on_all(config)
     stage.episodes = ELSEWHERE
     with offline(rehearsal.heard):
         try:

@@ -48,6 +48,8 @@ class Comparison:
     """`statistics.pareto_share` by account."""
     gates: Frame | None = None
     """`statistics.gate_truth`; None where no task has hidden checks."""
+    after: Frame | None = None
+    """`statistics.after_correct`; None where hidden checks looked at results alone."""
     grid: Frame = field(default_factory=pd.DataFrame)
     """`statistics.per_task`."""
     roles: Frame | None = None
@@ -100,6 +102,7 @@ def compared(
         table=statistics.compare(runs, first, **terms), pairs=statistics.all_pairs(runs, **terms),
         history=history, curves=_curves(history, runs, seed), fronts=_fronts(runs, seed),
         gates=statistics.gate_truth(runs) if runs["holdout"].notna().any() else None,
+        after=statistics.after_correct(runs),
         grid=_grid(runs, column, cost), roles=None if cost else _roles(runs, column, told, seed),
         missing=missing(chosen) if rivals else (),
         lost=tuple(sorted(set(chosen["label"]) - set(runs["label"]))),

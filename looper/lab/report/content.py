@@ -16,8 +16,8 @@ PUBLISHED = (
 )
 
 AFTER_CORRECT = (
-    "Spending after the first correct state is not known: hidden checks are run once, at the end, not on the states "
-    "between."
+    "Spending after the first correct state is not known: hidden checks were run on the results alone; with "
+    "holdout=all they are run, once a run is over, on every state that it evaluated."
 )
 
 
@@ -28,14 +28,26 @@ def content(comparison: Comparison, svg: Mapping[str, str]) -> dict[str, Any]:
         "baseline": comparison.baseline, "setting": words.setting(comparison),
         "conclusions": words.conclusions(comparison),
         "limits": words.limits(comparison), "rivals": words.rivals_told(comparison), "notes": comparison.notes,
-        "refused_count": len(comparison.refused), "after_correct": AFTER_CORRECT,
+        "refused_count": len(comparison.refused), "after_correct": AFTER_CORRECT if comparison.after is None else "",
         "how": how(comparison),
         "tables": _tables(comparison, reference), "plots": _plots(svg), "published_note": PUBLISHED, "files": list(svg),
     }  # fmt: skip
 
 
 def _tables(comparison: Comparison, reference: Frame | None) -> dict[str, Any]:
-    named = ("arms", "differences", "roles", "tests", "costs", "fronts", "gates", "refused", "refusals", "by_task")
+    named = (
+        "arms",
+        "differences",
+        "roles",
+        "tests",
+        "costs",
+        "fronts",
+        "gates",
+        "after",
+        "refused",
+        "refusals",
+        "by_task",
+    )
     found = {name: getattr(tables, name)(comparison) for name in named}
     return found | {"published": None if reference is None else tables.published(reference)}
 

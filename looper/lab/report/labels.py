@@ -25,6 +25,7 @@ def displayed(comparison: Comparison) -> Comparison:
         comparison, baseline=names[comparison.baseline],
         **{name: _renamed(getattr(comparison, name), names) for name in ("runs", "table", "pairs", "history", "grid")},
         gates=None if comparison.gates is None else _renamed(comparison.gates, names),
+        after=None if comparison.after is None else _renamed(comparison.after, names),
         curves={account: _renamed(frame, names) for account, frame in comparison.curves.items()},
         fronts={account: _renamed(frame, names) for account, frame in comparison.fronts.items()},
     )  # fmt: skip

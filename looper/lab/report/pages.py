@@ -64,7 +64,7 @@ def frames(comparison: Comparison) -> dict[str, Frame]:
     found["refused"] = comparison.refused
     found |= {f"anytime-{account}": frame for account, frame in comparison.curves.items()}
     found |= {f"front-{account}": frame for account, frame in comparison.fronts.items()}
-    parts = {"gates": comparison.gates, "roles": comparison.roles}
+    parts = {"gates": comparison.gates, "after_correct": comparison.after, "roles": comparison.roles}
     return found | {name: frame for name, frame in parts.items() if frame is not None}
 
 

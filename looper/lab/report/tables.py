@@ -182,6 +182,35 @@ def gates(comparison: Comparison) -> Table | None:
     )
 
 
+def after(comparison: Comparison) -> Table | None:
+    """What was spent after the first state that the hidden checks call right (SPEC 6.3)."""
+    if comparison.after is None:
+        return None
+    accounts = [name for name in comparison.accounts if f"after_{name}" in comparison.after]
+    rows = [
+        [
+            str(row["design"]),
+            str(row["n"]),
+            str(row["ever"]),
+            str(row["lost"]),
+            *(_later(row, name) for name in accounts),
+        ]
+        for row in comparison.after.to_dict("records")
+    ]
+    heads = ["runs looked at", "right at some time", "of these handed over wrong", *(UNITS[name] for name in accounts)]
+    return Table(
+        "Spent after the first state that the hidden checks call right: mean over the runs that had one, and the share "
+        "of all that these spent", [("design", ""), *((head, "n") for head in heads)], rows,
+    )  # fmt: skip
+
+
+def _later(row: Any, account: str) -> str:
+    later, share = row[f"after_{account}"], row[f"after_{account}_share"]
+    if math.isnan(later):
+        return "none"
+    return number(later, unit=UNITS[account]) + ("" if math.isnan(share) else f" ({share:.0%})".replace("%", " %"))
+
+
 def _rate(row: Any, kind: str, of: str) -> tuple[str, str]:
     count, low, high = row[f"false_{kind}s"], row[f"false_{kind}_low"], row[f"false_{kind}_high"]
     share = row[f"false_{kind}_rate"]

@@ -14,8 +14,9 @@ from looper.budget import Budget, Ledger
 from looper.build import instantiate
 from looper.catalogue import shipped
 from looper.errors import ConfigError
+from looper.execution import execute
 from looper.journal import Journal
-from looper.run import Run, execute
+from looper.run import Run
 from looper.stage import Stage
 from looper.tasks.sim.task import Sim
 from looper.types import Outcome

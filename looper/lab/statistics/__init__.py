@@ -8,7 +8,7 @@ resampled, and what signs are flipped for.
 
 from looper.lab.statistics.anytime import anytime
 from looper.lab.statistics.comparing import ACCOUNTS, SCORES, all_pairs, compare, per_task
-from looper.lab.statistics.gates import gate_truth
+from looper.lab.statistics.gates import after_correct, gate_truth
 from looper.lab.statistics.intervals import Interval, interval, wilson
 from looper.lab.statistics.pairing import pairs
 from looper.lab.statistics.pareto import pareto, pareto_share
@@ -17,7 +17,8 @@ from looper.lab.statistics.significance import holm, mcnemar, permutation, unpai
 from looper.lab.statistics.verdicts import Verdict, note, verdict
 
 __all__ = [
-    "ACCOUNTS", "SCORES", "Interval", "Verdict", "all_pairs", "anytime", "compare", "detectable", "gate_truth", "holm",
+    "ACCOUNTS", "SCORES", "Interval", "Verdict", "after_correct", "all_pairs", "anytime", "compare", "detectable",
+    "gate_truth", "holm",
     "interval", "mcnemar", "minimum_detectable", "note", "pairs", "pareto", "pareto_share", "per_task", "permutation",
     "unpaired", "verdict", "wilson",
 ]  # fmt: skip
