@@ -187,3 +187,27 @@ def test_help_loads_nothing_heavy():
     )
     assert done.returncode == 0, done.stderr
     assert "Compares designs on the same tasks and seeds" in done.stdout
+
+
+def test_hidden_checks_on_every_evaluated_state_tell_what_came_after_the_first_right_one(tmp_path: Path):
+    where = (f"outputs={tmp_path}", "sweep=looked", "tracking=none", "holdout=all")
+    sweep = ("-m", "+task=sim", "task.instance=1,2,3,4,5,6", "loop=retry,best_of", *where)
+    assert call(*sweep).code == 0
+    said = call("compare", "looked", f"outputs={tmp_path}")
+    assert said.code == 0, said.err
+    report = Path(said.out.splitlines()[-1].removeprefix("report: ")).parent
+    page = (report / "report.md").read_text()
+    assert "Spent after the first state that the hidden checks call right" in page
+    assert "Spending after the first correct state is not known" not in page
+    rows = list(csv.DictReader(io.StringIO((report / "after_correct.csv").read_text())))
+    runs = [json.loads(file.read_text())["outcome"]["facts"] for file in tmp_path.glob("sweeps/looked/*/run.json")]
+    assert sum(int(row["n"]) for row in rows) == len(runs) == 12
+    right = [facts["first_correct"] for facts in runs if facts["first_correct"]["state"]]
+    assert 0 < sum(int(row["ever"]) for row in rows) == len(right) < 12
+
+
+@pytest.mark.parametrize("command", [["+task=dial"], ["-m", "+task=dial", "seed=1,2"]])
+def test_another_word_for_holdout_is_refused(tmp_path: Path, command: list[str]):
+    said = call(*command, "holdout=some", f"outputs={tmp_path}", "tracking=none")
+    assert said.code == 2
+    assert "holdout=some: final runs hidden checks on the result alone" in said.err

@@ -1,7 +1,9 @@
 """The simulated model: what its calls cost, fail and are reserved for, as those of a model (SPEC 0.5)."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -102,6 +104,30 @@ def test_its_dice_belong_to_seed_and_question() -> None:
     first, again, other = (calls(run({**PRICED, "spread": 1.0}, seed)[2])[0] for seed in (1, 1, 2))
     assert first == again
     assert first != other
+
+
+@dataclass
+class Thrown:
+    """A task whose simulated answer is the throw itself."""
+
+    alias: str
+
+    def simulate(self, question: Question, skill: float, dice: Any) -> Plan:
+        return Plan(position=dice.random())
+
+
+def test_tasks_of_one_seed_have_dice_of_their_own() -> None:
+    """Else what is lucky on one task is lucky on all, and tasks are no independent clusters (experiments/LOG.md)."""
+
+    def thrown(alias: str, seed: int = 1) -> float:
+        asked = Question(role="planner", step="plan", key="k", context={}, returns=Plan, task=Thrown(alias), seed=seed)
+        return Simulated(skill=1.0).answer(asked).value.position
+
+    throws = [[thrown(f"task-{number}", seed) for number in range(200)] for seed in (1, 2)]
+    assert len({value for row in throws for value in row}) == 400
+    assert abs(float(np.corrcoef(*throws)[0, 1])) < 0.2
+    assert 0.4 < float(np.mean(throws)) < 0.6
+    assert thrown("task-7") == throws[0][7]
 
 
 def test_the_answer_is_the_same_whatever_it_costs() -> None:

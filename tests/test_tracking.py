@@ -22,6 +22,7 @@ from looper.tracking import Mirror, Tracking
 from looper.tracking import ui as page
 from looper.tracking.files import parameters
 from looper.tracking.record import Record
+from looper.tracking.store import title
 from looper.tracking.tail import Tail
 
 
@@ -304,3 +305,9 @@ def test_whoever_looks_after_every_line_misses_nothing(golden: str, tmp_path: Pa
         bit_by_bit.points.clear()
     assert [(p.name, p.value, p.step) for p in seen] == [(p.name, p.value, p.step) for p in whole.points]
     assert seen
+
+
+def test_a_run_within_an_outer_loop_is_called_so_in_lists() -> None:
+    known = {"task": "dial", "design": "once", "seed": "3", "outer": "none"}
+    assert title(known) == "dial once 3"
+    assert title({**known, "outer": "gather_verify"}) == "dial once under gather_verify 3"

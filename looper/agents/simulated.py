@@ -21,7 +21,8 @@ FAULT, INVALID = "server_error", "invalid"
 class Simulated:
     """A role of a given skill, played by the task. A simulation, and labelled so wherever it is shown.
 
-    The dice are seeded by the run's seed and the question's key, so that neither threads nor a resume change a throw.
+    The dice are seeded by the run's seed, the task's name and the question's key, so that neither threads nor a resume
+    change a throw.
     With tokens each call is reserved, journalled and settled as a model's is (SPEC 0.5); without, an answer costs units
     alone.
     """
@@ -142,9 +143,10 @@ class Player:
 
 
 def _place(question: Question) -> str:
-    """What the dice are thrown from. A task with a `salt` has dice of its own: else a seed that is lucky on one task is
+    """What the dice are thrown from: a task with a name has dice of its own. Else a seed that is lucky on one task is
     lucky on all of them, and tasks are no independent clusters."""
-    return f"{question.seed}/{getattr(question.task, 'salt', '')}{question.key}"
+    alias = getattr(question.task, "alias", "")
+    return f"{question.seed}/{alias}/{question.key}" if alias else f"{question.seed}/{question.key}"
 
 
 def _pause(seconds: float) -> None:

@@ -100,10 +100,7 @@ class Store:
         """A new run for this record; its own tags win, for `sync` knows no others."""
         known = {**tags, **record.tags, "looper.journal": identity, "looper.run_id": record.tags.get("run_id", "")}
         known |= {"mlflow.source.name": "looper", "mlflow.source.type": "LOCAL"}
-        outer = known.get("outer", "none")
-        around = f" under {outer}" if outer != "none" else ""
-        name = f"{known.get('task')} {known.get('design')}{around} {known.get('seed')}"
-        return self.client.create_run(self.experiment, start_time=record.started, tags=known, run_name=name)
+        return self.client.create_run(self.experiment, start_time=record.started, tags=known, run_name=title(known))
 
     def log(self, run_id: str, points: Sequence[Point] = (), tags: Mapping[str, str] | None = None) -> None:
         from mlflow.entities import Metric, RunTag
@@ -250,3 +247,10 @@ def digest(texts: Mapping[str, str]) -> str:
     for name, text in sorted(texts.items()):
         whole.update(f"{name}\0{text}\0".encode("utf-8", "replace"))
     return whole.hexdigest()
+
+
+def title(tags: Mapping[str, str]) -> str:
+    """What a list of runs calls one: task, design with the outer loop around it, seed."""
+    outer = tags.get("outer", "none")
+    design = tags.get("design") if outer == "none" else f"{tags.get('design')} under {outer}"
+    return f"{tags.get('task')} {design} {tags.get('seed')}"

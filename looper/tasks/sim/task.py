@@ -89,11 +89,6 @@ class Sim:
     def alias(self) -> str:
         return f"sim-{self.instance}"
 
-    @property
-    def salt(self) -> str:
-        """What sets the dice of simulated roles apart from those on other instances."""
-        return f"{self.alias}/"
-
     @cached_property
     def numbered(self) -> dict[str, Row]:
         """The row of each rule by id, whatever differs for it."""
