@@ -444,6 +444,7 @@ def test_the_same_artifact_twice_escalates_in_place_of_looping() -> None:
     assert run.end == ("paused", "escalate")
     assert "the same result again" in run.outcome.facts["detail"]
     assert (run.steps.count("produce"), run.steps.count("assess")) == (2, 1), "it is not verified twice"
+    assert [one["before"] for one in run.told["verdicts"]] == [[]] * len(run.told["verdicts"])
 
 
 def test_an_artifact_that_comes_again_is_judged_by_what_was_relaxed_since() -> None:

@@ -199,15 +199,10 @@ def caps(parts: Parts) -> str:
 
 def asking(question: Question) -> list[str]:
     """A question as a person reads it: who is asked, what is known, what an answer looks like."""
-    lines = ["", f"── {question.role} is asked: {question.step} ({question.key}) ──"]
-    if question.role == USER and "prompt" in question.context:
-        lines += for_user(question.context)
-        if only_word_field(question.returns):
-            number = "the number of a choice, " if choices_of({**question.context, "step": question.step}) else ""
-            return [*lines, f"Your words, {number}or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort)."]
-    for name, value in question.context.items() if len(lines) == 2 else ():
-        shown = value.split("\n") if name in WHOLE else readable(value)
-        lines += [f"{name}:", *(f"  {line}" for line in shown)]
+    lines = ["", f"── {question.role} is asked: {question.step} ({question.key}) ──", *_known(question)]
+    if question.role == USER and only_word_field(question.returns):
+        number = "the number of a choice, " if choices_of({**question.context, "step": question.step}) else ""
+        return [*lines, f"Your words, {number}or @FILE (Ctrl-D: answer later, Ctrl-C twice: abort)."]
     yes_no = only_yes_no_field(question.returns)
     plain_form = (
         "yes, no, JSON" if yes_no else "as plain text, JSON" if only_word_field(question.returns) else "as JSON"
@@ -220,6 +215,17 @@ def asking(question: Question) -> list[str]:
         rest = "required" if name in needed else f"default {json.dumps(info.get('default'))}"
         lines.append(f"  {name}: {kind}, {rest}{_described(info)}")
     return [*lines, f"Example: {example(question.returns)}"]
+
+
+def _known(question: Question) -> list[str]:
+    """What whoever is asked sees: a stand-in for a model what the model would see, the user what is meant for them."""
+    if question.role == USER and "prompt" in question.context:
+        return for_user(question.context)
+    lines: list[str] = []
+    for name, value in question.context.items():
+        shown = value.split("\n") if name in WHOLE else readable(value)
+        lines += [f"{name}:", *(f"  {line}" for line in shown)]
+    return lines
 
 
 def _described(info: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """One run of the outer loop: its phases in order, what each came to, and the decision after a verification."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from looper.budget import Amounts, total
@@ -234,8 +234,7 @@ class Course:
         code = Examined(self.aimed, self.ideal, self.design.bench, tried.artifact)
         measured: list[Evidence] = turn.do("metrics", code.metrics, evaluation)
         kept = [one for one in tried.evidence if one.criterion not in {new.criterion for new in measured}]
-        new = settled(self, turn, tried.artifact, evaluation, [*kept, *measured])
-        return replace(new, before=(*tried.before, tried.verdict))
+        return settled(self, turn, tried.artifact, evaluation, [*kept, *measured])
 
     # The end
 

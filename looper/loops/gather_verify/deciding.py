@@ -1,5 +1,6 @@
 """After a verification: another round, or the user decides (SPEC 5.6)."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from looper.budget import Amounts
@@ -122,7 +123,7 @@ def relax(course: "Course", turn: Run, criterion: str) -> str:
     if last is None or criterion not in relaxable(course):
         return f"`{criterion}` cannot be relaxed; these can: {', '.join(relaxable(course)) or 'none'}."
     course.aimed.aim = course.aimed.aim.model_copy(update={"relaxed": [*course.aimed.aim.relaxed, criterion]})
-    course.tries[-1] = last = course.again(turn, last)
+    course.tries[-1] = last = replace(course.again(turn, last), before=(*last.before, last.verdict))
     note(course.task, turn, course.rounds)
     turn.note("outer_verified", **last.verdict.model_dump(mode="json"), relaxed=criterion, gate=last.evaluation.score)
     return ""
