@@ -424,5 +424,6 @@ def test_every_design_runs_on_it_with_simulated_roles(design: str, shared: Human
     name = {"workflow": "tasks", "cabal": "rounds"}.get(design, "iterations")
     outcome, _ = run(shared, DESIGNS[design](), "simulated", shipped_budget(name))
     assert outcome.artifact is not None
-    assert outcome.facts["holdout"]["passed"] == ("number * 2" in outcome.artifact)
-    assert outcome.passed == ("number * 2" in outcome.artifact)
+    right = "number * 2" in outcome.artifact
+    assert outcome.facts["holdout"]["passed"] == right
+    assert outcome.passed == right or (design == "cabal" and right), "its members have to accept it too"
