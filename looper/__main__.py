@@ -34,20 +34,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except ModuleNotFoundError as error:  # `complaint` needs packages too
-        named = f"this Python ({sys.executable}) has no module {error.name}, which looper needs"
-        print(f"looper: {named}; call scripts/looper, which sets up its own, or `pip install .`", file=sys.stderr)
-        return 2
     except Exception as error:  # the one boundary: a user gets a sentence; the traceback of a fault goes to a file
-        from looper.complaints import complaint
-
-        print(f"looper: {complaint(error)}", file=sys.stderr)
+        print(f"looper: {_told(error)}", file=sys.stderr)
         return _code(error)
+
+
+def _told(error: Exception) -> str:
+    """The sentence. What looper itself cannot import comes first: what makes sentences needs packages too."""
+    if isinstance(error, ModuleNotFoundError) and _raised_here(error):
+        missing = f"this Python ({sys.executable}) has no module {error.name}, which looper needs"
+        return f"{missing}; call scripts/looper, which sets up its own, or `pip install .`"
+    from looper.complaints import complaint
+
+    return complaint(error)
+
+
+def _raised_here(error: Exception) -> bool:
+    """Whether it was one of looper's own files that failed, and not a user's or a package's."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and Path(__file__).parent in Path(at.tb_frame.f_code.co_filename).parents
 
 
 def _code(error: Exception) -> int:
     if not isinstance(error, Interruption):
-        return 2 if isinstance(error, LooperError) or getattr(error, "filename", None) else 1
+        refused = isinstance(error, LooperError) or (isinstance(error, ModuleNotFoundError) and _raised_here(error))
+        return 2 if refused or getattr(error, "filename", None) else 1
     from looper.types import EXIT_CODES
 
     return EXIT_CODES[error.status]

@@ -206,6 +206,14 @@ def test_hidden_checks_on_every_evaluated_state_tell_what_came_after_the_first_r
     assert 0 < sum(int(row["ever"]) for row in rows) == len(right) < 12
 
 
+def test_runs_that_have_ended_without_a_look_at_their_states_are_told(tmp_path: Path):
+    sweep = ("-m", "+task=sim", "loop=once", "seed=1,2", f"outputs={tmp_path}", "sweep=one", "tracking=none")
+    assert "holdout=all" not in call(*sweep).err
+    assert "holdout=all: 2 cells had ended without it, and stay as they are" in call(*sweep, "holdout=all").err
+    swept = call(*sweep, "holdout=final,all")
+    assert (swept.code, "holdout: this says where" in swept.complaint) == (2, True)
+
+
 @pytest.mark.parametrize("command", [["+task=dial"], ["-m", "+task=dial", "seed=1,2"]])
 def test_another_word_for_holdout_is_refused(tmp_path: Path, command: list[str]):
     said = call(*command, "holdout=some", f"outputs={tmp_path}", "tracking=none")

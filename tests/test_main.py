@@ -28,6 +28,8 @@ class Broken(Dial):
     def apply(self, state: Setting, action: Turn) -> Setting:
         if self.how == "phase":
             raise PhaseError("the instrument does not answer.")
+        if self.how == "import":
+            import nothing_of_this_name
         raise TypeError("the author of this task made a mistake")
 """
 
@@ -147,10 +149,17 @@ def test_a_failed_phase_and_a_crash_exit_with_1_and_without_a_traceback(broken: 
     assert (phase.code, json.loads(phase.out)["status"]) == (1, "failed")
     crash = run("+task=broken", "task.how=other", NO_MLFLOW, cwd=broken, TMPDIR=str(broken))
     assert crash.code == 1
-    assert "a fault of broken_task.py, line 16 (TypeError)" in crash.err.splitlines()[-1]
+    assert "a fault of broken_task.py, line 18 (TypeError)" in crash.err.splitlines()[-1]
     assert "Traceback" not in crash.err
     (report,) = broken.glob("looper-crash-*")
     assert "the author of this task made a mistake" in report.read_text()
+
+
+def test_what_a_users_class_cannot_import_is_not_what_looper_needs(broken: Path) -> None:
+    crash = run("+task=broken", "task.how=import", NO_MLFLOW, cwd=broken, TMPDIR=str(broken))
+    assert crash.code == 1
+    assert "a fault of broken_task.py, line 17 (ModuleNotFoundError)" in crash.err.splitlines()[-1]
+    assert "which looper needs" not in crash.err
 
 
 def test_a_sweep_goes_on_after_cells_that_fail_and_lists_them(broken: Path) -> None:

@@ -10,11 +10,11 @@ from command_line import call
 from sweep_runs import rows
 
 from looper.errors import ConfigError
-from looper.sweeps.rivals import cells, missing, wanted
+from looper.sweeps.rivals import Kind, cells, missing, wanted
 from looper.tracking.multirun import manifest
 
 NONE = "tracking=none"
-TOLD = "The trivial rivals once, retry, best_of are compared too, at the same budgets; rivals=no leaves them out."
+TOLD = "The trivial rivals once, retry, best_of are compared too, with the largest of the budgets; rivals=no leaves"
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def names(*designs: str, agents: dict[str, Any] | None = None) -> list[str]:
-    return missing({"loop": [f"loop={name}" for name in designs]}, [{"agents": agents or {}}])
+    return missing({"loop": [f"loop={name}" for name in designs]}, [kind(agents=agents)])
+
+
+def kind(*around: str, agents: dict[str, Any] | None = None, **budget: Any) -> Kind:
+    return Kind(frozenset(around), budget, agents or {})
 
 
 def settings(run: Path) -> dict[str, Any]:
@@ -78,21 +82,57 @@ def test_they_run_wherever_the_designs_do_without_what_is_set_of_a_design() -> N
         "task": ["+task=a", "+task=b"], "loop": ["loop=reflex", "loop=cabal"], "seed": ["seed=0", "seed=1"],
         "loop.passes": ["loop.passes=1", "loop.passes=2"], "+ablate": ["+ablate=critic"],
     }  # fmt: skip
-    made = cells(axes, ["once", "retry"], [{}, {}])
+    made = cells(axes, ["once", "retry"], [kind(), kind()])
     assert len(made) == len({tuple(cell) for cell in made}) == 8
     assert sorted(made)[0] == ["+task=a", "seed=0", "loop=once"]
 
 
 def test_of_budgets_that_differ_they_have_the_largest_and_what_was_typed_stays() -> None:
     axes = {"loop": ["loop=a", "loop=b"], "budget.usd": ["budget.usd=1"]}
-    budgets = [
-        {"inner": 20.0, "outer": 6.0, "seconds": None, "usd": 1},
-        {"inner": 5.0, "outer": 40.0, "seconds": 60, "usd": 1},
-    ]
-    (cell,) = cells(axes, ["once"], [{"budget": budget} for budget in budgets])
+    kinds = [kind(inner=20.0, outer=6.0, seconds=None, usd=1), kind(inner=5.0, outer=40.0, seconds=60, usd=1)]
+    (cell,) = cells(axes, ["once"], kinds)
     assert cell == ["budget.usd=1", "budget.inner=20.0", "budget.outer=40.0", "budget.seconds=null", "loop=once"]
-    (cell,) = cells({**axes, "budget": ["budget=rounds"]}, ["once"], [{"budget": budget} for budget in budgets])
+    (cell,) = cells({**axes, "budget": ["budget=rounds"]}, ["once"], kinds)
     assert cell == ["budget.usd=1", "budget=rounds", "loop=once"]
+
+
+def test_budgets_are_those_of_the_designs_on_the_same_task() -> None:
+    axes = {"+task": ["+task=a", "+task=b"], "loop": ["loop=x", "loop=y"]}
+    kinds = [
+        kind("+task=a", outer=6.0),
+        kind("+task=a", outer=40.0),
+        kind("+task=b", outer=9.0),
+        kind("+task=b", outer=9.0),
+    ]
+    first, second = cells(axes, ["once"], kinds)
+    assert first == ["+task=a", "budget.outer=40.0", "loop=once"]
+    assert second == ["+task=b", "loop=once"]
+
+
+def test_rivals_whose_settings_do_not_fit_are_left_out_and_told(here: Path) -> None:
+    (here / "conf/experiment").mkdir(parents=True)
+    body = "# @package _global_\n# Mine.\ndefaults: []\nloop: {max_steps: 5}\n"
+    (here / "conf/experiment/mine.yaml").write_text(body)
+    said = call("-m", "+experiment=mine", "+task=dial", "loop=adaptive,baseline", NONE, "--json")
+    assert said.code == 0, said.err
+    assert [row["design"] for row in rows(said)] == ["adaptive", "baseline"]
+    assert "trivial rivals do not fit these settings and are left out: loop.max_steps" in said.err
+
+
+def test_an_ablation_of_the_experiment_is_not_theirs(here: Path) -> None:
+    (here / "conf/experiment").mkdir(parents=True)
+    body = '# @package _global_\n# Mine.\ndefaults: []\nablate: planner\nconfirm: "yes"\n'
+    (here / "conf/experiment/mine.yaml").write_text(body)
+    said = call("-m", "+experiment=mine", "+task=sim", "loop=reflex,workflow", NONE, "--json")
+    assert said.code == 0, said.err
+    assert sorted(row["design"] for row in rows(said)) == ["best_of", "once", "reflex", "retry", "workflow"]
+
+
+@pytest.mark.parametrize("taken_away", ["~agents", "~rivals"])
+def test_parts_may_be_taken_away(taken_away: str) -> None:
+    said = call("-m", "+task=dial", "loop=adaptive,baseline", taken_away, NONE, "--json")
+    assert said.code == 0, said.err
+    assert len(rows(said)) == 5
 
 
 def test_no_rival_is_starved_in_a_real_sweep(here: Path) -> None:

@@ -21,7 +21,7 @@ from looper.journal import Event, read
 from looper.tracking import Mirror, Tracking
 from looper.tracking import ui as page
 from looper.tracking.files import parameters
-from looper.tracking.record import Record
+from looper.tracking.record import Record, first_correct
 from looper.tracking.store import title
 from looper.tracking.tail import Tail
 
@@ -311,3 +311,15 @@ def test_a_run_within_an_outer_loop_is_called_so_in_lists() -> None:
     known = {"task": "dial", "design": "once", "seed": "3", "outer": "none"}
     assert title(known) == "dial once 3"
     assert title({**known, "outer": "gather_verify"}) == "dial once under gather_verify 3"
+
+
+def test_a_run_that_was_right_for_nothing_has_spent_zero_until_then() -> None:
+    """Without the zeros a mean over runs would be no number."""
+    found = first_correct({"state": 1, "states": 2, "spent": {}})
+    assert found["ever_correct"] == 1.0
+    assert (found["first_correct_outer_units"], found["first_correct_usd"]) == (0.0, 0.0)
+    assert first_correct({"state": None, "states": 2, "not_looked_at": 0}) == {
+        "evaluated_states": 2,
+        "ever_correct": 0.0,
+    }
+    assert first_correct({"state": None, "states": 2, "not_looked_at": 1}) == first_correct(None) == {}

@@ -40,7 +40,7 @@ class Planner:
         """By their settings."""
         self._swept: list[str] = []
         self._name = "plan"
-        self._rivals: list[str] = []
+        self._told: list[str] = []
 
     # Names, for Hydra
 
@@ -61,8 +61,8 @@ class Planner:
     def inspect(self, config: Mapping[str, Any]) -> None:
         """A plan asks for nothing that would have to be refused beforehand."""
 
-    def compare_with(self, rivals: Sequence[str]) -> None:
-        self._rivals = list(rivals)
+    def compare_with(self, rivals: Sequence[str], left_out: str) -> None:
+        self._told = added(rivals, left_out)
 
     @contextmanager
     def sweeping(self, folder: Path, cells: Sequence[Sequence[str]]) -> Iterator[None]:
@@ -134,7 +134,7 @@ class Planner:
         """What the numbers rest on."""
         tasks = self.tasks()
         found = [f"{counted(self.cells, 'cell')} on {counted(tasks, 'task')}; nothing was run, nothing was spent."]
-        found += [added(self._rivals)] if self._rivals else []
+        found += self._told
         found += [f"worst: {note}." for note in dict.fromkeys(note for line in lines for note in line.notes)]
         found.append(
             "time: one run after the other. detectable: difference of the score from the first arm that would be"

@@ -22,8 +22,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
+from looper.build import instantiate
 from looper.complaints import hydra_complaint
 from looper.errors import ConfigError
+from looper.parts import user_packages
 from looper.sweeps import rivals
 
 Job = Callable[[DictConfig, Path], None]
@@ -43,8 +45,8 @@ class Conductor(Protocol):
         """The settings of a kind of cell, before any cell runs. Raises ConfigError if they cannot be run in a sweep."""
         ...
 
-    def compare_with(self, rivals: Sequence[str]) -> None:
-        """These designs were added to those of the command."""
+    def compare_with(self, rivals: Sequence[str], left_out: str) -> None:
+        """These designs were added to those of the command; why others could not be, if so."""
         ...
 
     def sweeping(self, folder: Path, cells: Sequence[Sequence[str]]) -> AbstractContextManager[None]: ...
@@ -92,13 +94,12 @@ def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Jo
     conductor.name(master.get("sweep"), own)
     composer = Composer(loader, master, {key for key, values in axes.items() if len(values) > 1})
     cells = [list(cell) for cell in itertools.product(*axes.values())]
-    configs = []
-    for cell in _kinds(loader, axes):
+    kinds = []
+    for around, cell in _kinds(loader, axes):
         conductor.inspect(config := composer.compose(cell))
-        configs.append({key: OmegaConf.to_container(config[key]) for key in ("budget", "agents")})
-    if rivals.wanted(master.rivals) and order is None and (added := rivals.missing(axes, configs)):
-        cells += rivals.cells(axes, added, configs)
-        conductor.compare_with(added)
+        kinds.append(_kind(around, config))
+    if order is None and rivals.wanted(master.get("rivals", True)):
+        cells += _of_rivals(axes, kinds, composer, conductor)
     with conductor.sweeping(Path(master.hydra.sweep.dir), cells):
         for number, cell in enumerate(order(cells) if order else cells):
             if not conductor.begin(cell):
@@ -109,6 +110,30 @@ def _all(loader: ConfigLoader, master: DictConfig, conductor: Conductor, job: Jo
                 conductor.refuse(hydra_complaint(error))
             else:
                 _one(config, number, job)
+
+
+def _kind(around: frozenset[str], config: DictConfig) -> rivals.Kind:
+    plain: Any = {key: OmegaConf.to_container(config[key]) for key in ("budget", "agents") if config.get(key)}
+    return rivals.Kind(around, plain.get("budget", {}), plain.get("agents", {}), config.get("ablate") is not None)
+
+
+def _of_rivals(
+    axes: Mapping[str, list[str]], kinds: Sequence[rivals.Kind], composer: "Composer", conductor: Conductor
+) -> list[list[str]]:
+    """The cells of the rivals that the sweep lacks; rivals that its settings do not fit are left out, and told."""
+    names = rivals.missing(axes, kinds)
+    added = rivals.cells(axes, names, kinds)
+    fit, told = list[str](), ""
+    for name in names:
+        try:
+            config = composer.compose(next(cell for cell in added if cell[-1] == f"loop={name}"))
+            instantiate(settings(config)["loop"], "loop", user_packages())
+            fit.append(name)
+        except (HydraException, OmegaConfBaseException, ConfigError) as error:
+            told = str(error)
+    if names:
+        conductor.compare_with(fit, told)
+    return [cell for cell in added if cell[-1].partition("=")[2] in fit]
 
 
 def _one(config: DictConfig, number: int, job: Job) -> None:
@@ -194,11 +219,12 @@ def _axes(overrides: Sequence[Override]) -> dict[str, list[str]]:
     return dict(axes.values())
 
 
-def _kinds(loader: ConfigLoader, axes: Mapping[str, list[str]]) -> Iterator[list[str]]:
-    """A cell for every combination of parts, with the first value of every other key."""
+def _kinds(loader: ConfigLoader, axes: Mapping[str, list[str]]) -> Iterator[tuple[frozenset[str], list[str]]]:
+    """A cell for every combination of parts, with the first value of every other key; first what its parts are."""
     parts = {key for key, values in axes.items() if len(values) > 1 and _is_group(loader, key)}
     for cell in itertools.product(*(values if key in parts else values[:1] for key, values in axes.items())):
-        yield list(cell)
+        chosen = zip(axes, cell, strict=True)
+        yield frozenset(text for key, text in chosen if key in parts and key.lstrip("+") != "loop"), list(cell)
 
 
 def _is_group(loader: ConfigLoader, key: str) -> bool:

@@ -133,6 +133,30 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def added(rivals: Sequence[str]) -> str:
-    """A line on the designs that were added to those of the command (SPEC 6.4)."""
-    return f"The trivial rivals {', '.join(rivals)} are compared too, at the same budgets; rivals=no leaves them out."
+def not_looked_at(rows: Sequence[Mapping[str, Any]], settings: Mapping[str, Any] | None) -> str:
+    """A warning where holdout=all was asked of runs that had ended without it, as they cannot be looked at any more."""
+    if (settings or {}).get("holdout") != "all":
+        return ""
+    there = [row for row in rows if row.get("note") == ALREADY]
+    facts = [((Folder(Path(row["folder"])).saved().get("outcome") or {}).get("facts") or {}) for row in there]
+    without = sum("holdout" in known and "first_correct" not in known for known in facts)
+    if not without:
+        return ""
+    cells = "cell" if without == 1 else "cells"
+    return (
+        f"holdout=all: {without} {cells} had ended without it, and stay as they are; sweep=NAME runs all of them anew."
+    )
+
+
+def added(rivals: Sequence[str], left_out: str) -> list[str]:
+    """Lines on the designs that were added to those of the command (SPEC 6.4), and on those that could not be."""
+    names, told = ", ".join(rivals), list[str]()
+    if rivals:
+        told.append(
+            f"The trivial rivals {names} are compared too, with the largest of the budgets; rivals=no leaves them out."
+        )
+    if left_out:
+        told.append(
+            f"{'Other' if rivals else 'The'} trivial rivals do not fit these settings and are left out: {left_out}"
+        )
+    return told

@@ -29,7 +29,7 @@ from looper.sweeps.names import (
 )  # fmt: skip
 from looper.sweeps.pool import Pool
 from looper.sweeps.pressing import pressing
-from looper.sweeps.rows import ALREADY, exit_code, refreshed
+from looper.sweeps.rows import ALREADY, added, exit_code, not_looked_at, refreshed
 from looper.sweeps.settings import Sweeping, check, refuse_alone, refuse_unattended
 from looper.sweeps.tally import Tally
 from looper.sweeps.tuning.study import Tuner
@@ -103,8 +103,8 @@ class Session:
     def inspect(self, config: Mapping[str, Any]) -> None:
         refuse_unattended(config)
 
-    def compare_with(self, rivals: Sequence[str]) -> None:
-        self.tally.rivals = list(rivals)
+    def compare_with(self, rivals: Sequence[str], left_out: str) -> None:
+        self.tally.told = added(rivals, left_out)
 
     @property
     def order(self) -> Callable[[Sequence[list[str]]], Iterator[list[str]]] | None:
@@ -254,6 +254,8 @@ class Session:
         if self.multirun:
             self.tally.rows[:] = [refreshed(row, self._labels) for row in self.tally.rows]
             self.tally.close(self.folder)
+            if warning := not_looked_at(self.tally.rows, self._master):
+                self.tally.screen.warn(f"looper: {warning}")
         problem = self.watch.close()
         if self._error:
             raise self._error

@@ -22,7 +22,6 @@ from looper.sweeps.rows import (
     BAD,
     ELSEWHERE,
     NOT_BEGUN,
-    added,
     as_csv,
     by_design,
     counted,
@@ -47,8 +46,8 @@ class Tally:
     """Cells of the command."""
     jobs: int = 1
     """Cells at once."""
-    rivals: Sequence[str] = ()
-    """Designs among them that the command did not name."""
+    told: Sequence[str] = ()
+    """Lines on designs that the command did not name."""
     screen: Screen = field(default_factory=lambda: Screen(sys.stdout, sys.stderr))
     clock: Callable[[], float] = time.monotonic
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -73,8 +72,8 @@ class Tally:
             f"sweep {name}: {cells} cell{'s' * (cells != 1)} in {brief(folder, 300)}{side}; "
             "the same command continues it."
         )
-        if self.rivals:
-            self.screen.tell(added(self.rivals))
+        for line in self.told:
+            self.screen.tell(line)
         self._start = self._told = self.clock()
         self.screen.show_bar(self.line)
 

@@ -224,7 +224,7 @@ class Record:
             "inner_steps": facts.get("inner_steps"), "attempts": facts.get("attempts"), "pivots": facts.get("pivots"),
             "seconds": spent["seconds"], "iterations": self._iteration,
             "loop_backs": (facts.get("outer") or {}).get("loops"),
-            **_first_correct(facts.get("first_correct")),
+            **first_correct(facts.get("first_correct")),
         }  # fmt: skip
         self._log(_numbers(known))
 
@@ -246,13 +246,14 @@ class Record:
         self._last.append(step)
 
 
-def _first_correct(found: Mapping[str, Any] | None) -> dict[str, Any]:
+def first_correct(found: Mapping[str, Any] | None) -> dict[str, Any]:
     """Whether an evaluated state was right by the hidden checks, and what was spent until the first (SPEC 6.3)."""
     if not found or found.get("not_looked_at"):
         return {}
-    spent = found.get("spent") or {}
-    units = {f"first_correct_{name}": spent.get(account, 0.0) for account, name in INHERITED.items() if spent}
-    return {"evaluated_states": found["states"], "ever_correct": float(found["state"] is not None), **units}
+    ever, spent = found["state"] is not None, found.get("spent") or {}
+    accounts = {account: name for account, name in INHERITED.items() if account != "seconds" and ever}
+    units = {f"first_correct_{name}": spent.get(account, 0.0) for account, name in accounts.items()}
+    return {"evaluated_states": found["states"], "ever_correct": float(ever), **units}
 
 
 def _word(value: Any) -> str:
