@@ -257,7 +257,7 @@ def test_reading_citations_takes_linear_time() -> None:
     for text in ("`" * 200_000, "[[p:" * 50_000, "` `` " * 40_000, "```\n" * 50_000, "[[p:" + " " * 199_000):
         begun = time.perf_counter()
         citations(text)
-        assert time.perf_counter() - begun < 5.0, text[:10]
+        assert time.perf_counter() - begun < 1.0, text[:10]
 
 
 def test_a_large_board_is_handled_in_time() -> None:
@@ -266,4 +266,4 @@ def test_a_large_board_is_handled_in_time() -> None:
     overview(board)
     accept(board)
     [to_review(board, one.id) for one in board.operatives()]
-    assert time.perf_counter() - begun < 6.0
+    assert time.perf_counter() - begun < 2.0

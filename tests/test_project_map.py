@@ -189,7 +189,7 @@ def test_a_thousand_files_are_mapped_within_two_seconds_and_a_change_costs_its_f
     files["pkg/part_0/mod_0.py"] += "\ndef late(): ...\n"
     began = time.process_time()
     assert "late" in repo_map(files, {}, 8000)
-    assert time.process_time() - began < 0.6
+    assert time.process_time() - began < 0.2
 
 
 # Excerpts

@@ -638,7 +638,7 @@ def test_cleaning_is_fast_on_hostile_text():
     began = time.monotonic()
     clean("\x1b]" * 5_000_000)
     clean("\x1b[" * 5_000_000)
-    assert time.monotonic() - began < 5.0  # a quadratic one takes hours
+    assert time.monotonic() - began < 1.0
 
 
 # Cache

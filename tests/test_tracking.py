@@ -174,7 +174,7 @@ def test_whatever_is_wrong_with_mlflow_the_run_is_the_same_and_at_most_a_second_
         wait_for_words(outputs / "mirror.log")
     began = time.monotonic()
     said = mirror.close()
-    assert time.monotonic() - began < 2.5  # wait is 1.0; the rest is for a busy machine
+    assert time.monotonic() - began < 1.3  # wait is 1.0; the rest is for a busy machine
     assert outcome.status == "completed"
     assert without_clock(outputs / "one") == without_clock(finished)
     assert said is not None
