@@ -467,7 +467,7 @@ def test_sections_of_a_hostile_text_take_no_time() -> None:
     ):
         began = time.process_time()  # what other processes do is no matter
         sections(hostile)
-        assert time.process_time() - began < 6.0  # a quadratic one takes minutes
+        assert time.process_time() - began < 1.5
 
 
 # Who plays

@@ -419,11 +419,14 @@ def test_a_simulated_writer_is_right_as_often_as_its_skill_says(shared: HumanEva
     assert 80 <= right <= 120
 
 
+SEED = 5
+"""Dice with which a cabal's members accept what is right within its rounds: with some they do not."""
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 def test_every_design_runs_on_it_with_simulated_roles(design: str, shared: HumanEval) -> None:
     name = {"workflow": "tasks", "cabal": "rounds"}.get(design, "iterations")
-    outcome, _ = run(shared, DESIGNS[design](), "simulated", shipped_budget(name))
+    outcome, _ = run(shared, DESIGNS[design](), "simulated", shipped_budget(name), seed=SEED)
     assert outcome.artifact is not None
-    right = "number * 2" in outcome.artifact
-    assert outcome.facts["holdout"]["passed"] == right
-    assert outcome.passed == right or (design == "cabal" and right), "its members have to accept it too"
+    assert outcome.facts["holdout"]["passed"] == ("number * 2" in outcome.artifact)
+    assert outcome.passed == ("number * 2" in outcome.artifact)

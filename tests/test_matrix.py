@@ -77,14 +77,16 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         getattr(task, "close", lambda: None)()
 
 
-def run(task: Any, loop: Any, model: str, budget: Budget | None = None, **seats: Any) -> tuple[Outcome, Journal]:
+def run(
+    task: Any, loop: Any, model: str, budget: Budget | None = None, *, seed: int = 3, **seats: Any
+) -> tuple[Outcome, Journal]:
     journal = Journal()
     roles = {**getattr(loop, "seats", {}), **seats}
     cast = Seats({"name": model}, roles, confirmed=True, design=loop)
     money = budget or shipped_budget(
         {"reflex": "iterations", "workflow": "tasks", "cabal": "rounds"}.get(loop.name, "default")
     )
-    stage = Stage(task, cast, journal, Ledger(money), seed=3, events=loop.events)
+    stage = Stage(task, cast, journal, Ledger(money), seed=seed, events=loop.events)
     return execute(loop, Run(stage)), journal
 
 

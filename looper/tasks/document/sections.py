@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)$")
 FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$")
@@ -17,15 +18,19 @@ def sections(text: str) -> dict[str, str]:
     lines = text.splitlines()
     headings, keys = (list(_named(lines, name_of)) for name_of in (_heading, _key))
     marks = keys if _is_data(lines, _count(headings), _count(keys)) else headings
-    found: dict[str, list[str]] = {}
-    current = TOP
+    found: dict[str, str] = {}
     times: dict[str, int] = {}
-    for line, name in zip(lines, marks, strict=True):
-        if name:
+    begins = [number for number, name in enumerate(marks) if name]
+    for begin, end in pairwise([0, *begins, len(lines)]):
+        if begin == end:
+            continue
+        name = marks[begin] or TOP
+        if marks[begin]:
             times[name] = times.get(name, 0) + 1
-            current = name if times[name] == 1 else f"{name} ({times[name]})"
-        found.setdefault(current, []).append(line)
-    return {name: "\n".join(part).strip() for name, part in found.items()} or {TOP: ""}
+            name = name if times[name] == 1 else f"{name} ({times[name]})"
+        part = "\n".join(lines[begin:end])
+        found[name] = f"{found[name]}\n{part}" if name in found else part
+    return {name: part.strip() for name, part in found.items()} or {TOP: ""}
 
 
 def changed(before: str, after: str) -> list[str]:
@@ -64,7 +69,10 @@ def _heading(line: str) -> str | None:
 def _key(line: str) -> str | None:
     if not line or line[0] in "# \t-":
         return None
-    found = DEFINITION.match(line) or TABLE.match(line) or KEY.match(line)
+    if line[0] == "[":
+        found = TABLE.match(line)
+    else:
+        found = (DEFINITION.match(line) if line[0] in "acd" else None) or KEY.match(line)
     return found[1].strip() or None if found else None
 
 
