@@ -19,6 +19,8 @@ from looper.types import STRICT, Usage
 Amounts = dict[str, float]
 """Amount by account: inner and outer in units, usd, tokens, calls."""
 
+CAPS = ("inner", "outer", "usd", "tokens", "calls", "seconds")
+"""What a budget can cap."""
 SLACK = 1e-9
 """Rounding that sums of prices such as 0.05 may show."""
 

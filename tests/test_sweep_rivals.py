@@ -109,10 +109,20 @@ def test_budgets_are_those_of_the_designs_on_the_same_task() -> None:
     assert second == ["+task=b", "loop=once"]
 
 
-def test_rivals_whose_settings_do_not_fit_are_left_out_and_told(here: Path) -> None:
+def test_no_limit_of_time_is_the_largest() -> None:
+    (cell,) = cells({"loop": ["loop=x", "loop=y"]}, ["once"], [kind(seconds=0), kind(seconds=60)])
+    assert cell == ["budget.seconds=null", "loop=once"]
+
+
+def experiment(here: Path, *lines: str) -> None:
+    """An experiment file of the user's own, `mine`."""
     (here / "conf/experiment").mkdir(parents=True)
-    body = "# @package _global_\n# Mine.\ndefaults: []\nloop: {max_steps: 5}\n"
-    (here / "conf/experiment/mine.yaml").write_text(body)
+    body = ("# @package _global_", "# Mine.", "defaults: []", *lines, "")
+    (here / "conf/experiment/mine.yaml").write_text("\n".join(body))
+
+
+def test_rivals_whose_settings_do_not_fit_are_left_out_and_told(here: Path) -> None:
+    experiment(here, "loop: {max_steps: 5}")
     said = call("-m", "+experiment=mine", "+task=dial", "loop=adaptive,baseline", NONE, "--json")
     assert said.code == 0, said.err
     assert [row["design"] for row in rows(said)] == ["adaptive", "baseline"]
@@ -120,9 +130,7 @@ def test_rivals_whose_settings_do_not_fit_are_left_out_and_told(here: Path) -> N
 
 
 def test_an_ablation_of_the_experiment_is_not_theirs(here: Path) -> None:
-    (here / "conf/experiment").mkdir(parents=True)
-    body = '# @package _global_\n# Mine.\ndefaults: []\nablate: planner\nconfirm: "yes"\n'
-    (here / "conf/experiment/mine.yaml").write_text(body)
+    experiment(here, "ablate: planner", 'confirm: "yes"')
     said = call("-m", "+experiment=mine", "+task=sim", "loop=reflex,workflow", NONE, "--json")
     assert said.code == 0, said.err
     assert sorted(row["design"] for row in rows(said)) == ["best_of", "once", "reflex", "retry", "workflow"]

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from looper.budget import CAPS
 from looper.errors import ConfigError
 from looper.loops.draw import CASCADE, RIVALS, TRIVIAL
-
-CAPS = ("inner", "outer", "usd", "tokens", "calls", "seconds")
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ def _of_designs(key: str) -> bool:
 
 
 def _largest(budgets: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The caps in which budgets differ, each with the override that gives the largest."""
+    """The caps in which budgets differ, each with the override that gives the largest; 0 seconds are no limit."""
     for cap in CAPS:
-        values = {budget.get(cap) for budget in budgets}
+        values = {None if cap == "seconds" and not budget.get(cap) else budget.get(cap) for budget in budgets}
         given = [value for value in values if value is not None]
         if len(values) > 1:
             yield cap, f"budget.{cap}={max(given) if len(given) == len(values) else 'null'}"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from looper.budget import CAPS
 from looper.lab.comparable.sieve import Row, Sieve
 
 SHARE = 0.5
 """An arm that would cost all others more than this share of their common cells is left out itself."""
 SHOWN = 3
 """Names that a sentence lists at most."""
-CAPS = ("inner", "outer", "usd", "tokens", "calls", "seconds")
 
 
 def in_common(sieve: Sieve) -> None:

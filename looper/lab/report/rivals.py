@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from looper.budget import CAPS
 from looper.catalogue import options
 from looper.lab.data.frame import Frame
 from looper.loops.draw import CASCADE, TRIVIAL
 from looper.tracking.multirun import MANIFEST, manifest
-
-CAPS = ("inner", "outer", "usd", "tokens", "calls", "seconds")
 
 
 def missing(runs: Frame) -> tuple[str, ...]:
